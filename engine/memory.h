@@ -1,0 +1,62 @@
+/* Memory: an engine's allocator with exact accounting, an arena for what lives one step, and growing arrays. Nothing here aborts:
+ * NULL or IVM_OUT_OF_MEMORY goes up by the road every error takes. */
+#ifndef IVM__MEMORY_H
+#define IVM__MEMORY_H
+
+#include <stdatomic.h>
+
+#include "ivm/engine.h"
+
+typedef struct ivm__memory {
+    ivm_allocator allocator;
+    _Atomic uint64_t bytes_held;
+} ivm__memory;
+
+/* `allocator` with NULL functions: malloc and friends. */
+void ivm__memory_init(ivm__memory *memory, const ivm_allocator *allocator);
+/* Aligned to 16 bytes, not cleared. NULL when there is none; size 0 gives a pointer that may be released. */
+void *ivm__allocate(ivm__memory *memory, size_t size);
+void *ivm__allocate_zeroed(ivm__memory *memory, size_t size);
+void *ivm__resize(ivm__memory *memory, void *old, size_t size_old, size_t size_new);
+void ivm__release(ivm__memory *memory, void *block, size_t size); /* NULL is fine */
+/* A copy with a null byte; released with size + 1. */
+char *ivm__text_copy(ivm__memory *memory, const char *text, size_t size);
+
+/* Makes room for `needed` items of item_size bytes: doubles at least. On failure nothing has changed. */
+ivm_status ivm__grow(ivm__memory *memory, void **array, uint32_t *capacity, uint64_t needed, size_t item_size) IVM_MUST_CHECK;
+
+/* Bump allocation; reset keeps the blocks, so that a step like the one before allocates nothing. */
+typedef struct ivm__arena {
+    ivm__memory *memory;
+    struct ivm__arena_block *first, *current;
+    size_t used; /* in the current block */
+} ivm__arena;
+typedef struct ivm__arena_mark {
+    struct ivm__arena_block *block;
+    size_t used;
+} ivm__arena_mark;
+
+void ivm__arena_init(ivm__arena *arena, ivm__memory *memory);
+void ivm__arena_deinit(ivm__arena *arena);
+void *ivm__arena_allocate(ivm__arena *arena, size_t size); /* aligned to 64 bytes, not cleared */
+void ivm__arena_reset(ivm__arena *arena);
+ivm__arena_mark ivm__arena_here(const ivm__arena *arena);
+void ivm__arena_back(ivm__arena *arena, ivm__arena_mark mark); /* gives up all allocated since */
+
+/* Sets the error (NULL is fine) and returns the status: `return ivm__fail(error, IVM_OVERFLOW, "table %s: ...", name)`. */
+ivm_status ivm__fail(ivm_error *error, ivm_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+ivm_status ivm__fail_memory(ivm_error *error);
+
+/* Only where nothing is owned. */
+#define IVM_TRY(call)                          \
+    do {                                       \
+        ivm_status try_status_ = (call);       \
+        if (try_status_ != IVM_OK) {           \
+            return try_status_;                \
+        }                                      \
+    } while (0)
+
+#define ivm__likely(x) __builtin_expect(!!(x), 1)
+#define ivm__unlikely(x) __builtin_expect(!!(x), 0)
+
+#endif

@@ -1,0 +1,91 @@
+/* Programs: a view's plan as a list of operators in the order in which they run, and the step that carries one push through them.
+ *
+ * Chunks are pushed: an operator's consume() takes a chunk of its input's delta and may emit chunks to the operator above it; when all its
+ * inputs are done its finish() runs and emits what is left. The order of the list makes that so: inputs stand before their readers. The engine
+ * knows no operator; operators/ fills in the class, plan/ builds the list.
+ *
+ *     for each operator in order: finish()          then          for each: commit()          or, backwards: undo()
+ */
+#ifndef IVM__PROGRAM_H
+#define IVM__PROGRAM_H
+
+#include "zset.h"
+
+typedef struct ivm__step {
+    ivm_engine *engine;
+    ivm__memory *memory;
+    ivm__arena *arena; /* all that lives no longer than the step */
+    ivm__texts *texts;
+    uint64_t seed;
+    bool initial; /* a view is being filled: before is nothing, and each table's delta its whole content */
+    bool loading; /* rows from before the step pass through to fill a join's leaf: operators pass them on and count nothing */
+    ivm_planner_options planner;
+    ivm_stats *stats; /* of this step */
+    ivm_error *error;
+} ivm__step;
+
+typedef struct ivm__operator ivm__operator;
+
+typedef struct ivm__operator_class {
+    const char *name;
+    /* A chunk of the delta of input `port`; the chunk is the caller's and valid during the call. */
+    ivm_status (*consume)(ivm__operator *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk);
+    /* All inputs are done. NULL: nothing to do. */
+    ivm_status (*finish)(ivm__operator *self, ivm__step *step);
+    /* End of the step. Neither can fail; NULL: nothing to do. Called even where finish was never reached. */
+    void (*commit)(ivm__operator *self);
+    void (*undo)(ivm__operator *self);
+    void (*free)(ivm__operator *self, ivm__memory *memory);
+    uint64_t (*bytes)(const ivm__operator *self); /* state held; NULL: none */
+} ivm__operator_class;
+
+/* The head of every operator's struct. */
+struct ivm__operator {
+    const ivm__operator_class *class;
+    ivm__operator *next; /* the reader; NULL: the root */
+    uint32_t next_port;
+    uint32_t columns_count; /* of what it emits */
+    const ivm_type *types;
+    const char *view; /* name of the view, for messages */
+};
+
+static inline ivm_status ivm__emit(ivm__operator *self, ivm__step *step, const ivm__chunk *chunk)
+{
+    return self->next && chunk->rows_count ? self->next->class->consume(self->next, step, self->next_port, chunk) : IVM_OK;
+}
+
+/* What a view's rows are read from. The root operator gives it: the view's rows in a store, columns first, and the changes of the last
+ * step until the next one begins. */
+typedef struct ivm__result {
+    ivm__store *store;
+    /* The net changes of the step that was last committed, as chunks in the arena; *next 0 at first; *chunk NULL at the end. */
+    ivm_status (*changes)(ivm__operator *root, ivm__arena *arena, uint32_t *next, ivm__chunk **chunk);
+} ivm__result;
+
+typedef struct ivm__program {
+    ivm__memory *memory;
+    ivm__operator **operators; /* in the order in which they run; the last is the root */
+    uint32_t operators_count, operators_capacity;
+    ivm__result result;
+} ivm__program;
+
+ivm_status ivm__program_add(ivm__program *program, ivm__operator *operator) IVM_MUST_CHECK; /* takes it, whatever the outcome */
+ivm_status ivm__program_run(ivm__program *program, ivm__step *step) IVM_MUST_CHECK;
+void ivm__program_commit(ivm__program *program);
+void ivm__program_undo(ivm__program *program);
+void ivm__program_deinit(ivm__program *program);
+
+/* The Z-set of failures of one operator in one step. An expression that cannot be computed for an input row puts the row here with its
+ * weight: terms meet pairs of old and new rows that never stand side by side, and these cancel. What is left at the end rejects the
+ * batch. */
+typedef struct ivm__failures {
+    ivm__zset rows; /* zeroed until the first failure */
+} ivm__failures;
+
+/* Adds the rows whose failed[row] is set. `chunk` carries every column that the expressions read; the others are not compared. */
+ivm_status ivm__failures_add(ivm__failures *failures, ivm__step *step, const ivm__chunk *chunk, const uint8_t *failed) IVM_MUST_CHECK;
+/* IVM_OVERFLOW, with `what` in the message, where a row is left; empties the set. */
+ivm_status ivm__failures_check(ivm__failures *failures, ivm__step *step, const char *view, const char *what) IVM_MUST_CHECK;
+void ivm__failures_deinit(ivm__failures *failures);
+
+#endif

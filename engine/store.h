@@ -1,0 +1,127 @@
+/* Stores: the rows of a Z-set in state, in pages that snapshots share (copy on write), with the weight before and after the step under way.
+ *
+ * A row's header is {int32 weight, uint32 touch}. touch 0: the row is as it was when the step began, or was appended by it (its id is at or
+ * past `step_end`; its weight before is 0). Otherwise touched[touch - 1] holds its weight before and after. A weight outside int32 keeps
+ * its touch entry between steps. The touched rows are the undo log, and both readings cost one load more than none.
+ *
+ *     step:    reserve, append / insert / touch + weight_set ...   then   commit (sweeps rows of weight 0)   or   undo
+ *
+ * Rows are found through indexes (index.h), which the store links and unlinks as rows come and go. */
+#ifndef IVM__STORE_H
+#define IVM__STORE_H
+
+#include "layout.h"
+
+typedef uint32_t ivm__row_id;
+#define IVM__ROW_NONE UINT32_MAX
+#define IVM__PAGE_BYTES 16384u /* about: a page holds a power of two of rows */
+
+typedef enum ivm__reading { IVM__READ_OLD, IVM__READ_CUR } ivm__reading;
+
+typedef struct ivm__row_header {
+    int32_t weight; /* the present weight where touch is 0 */
+    uint32_t touch;
+} ivm__row_header;
+
+typedef struct ivm__touch {
+    ivm__weight before, after;
+    ivm__row_id row;
+} ivm__touch;
+
+typedef struct ivm__page {
+    _Atomic uint32_t references;
+    uint32_t bytes;
+    uint8_t padding[56];
+    uint8_t rows[];
+} ivm__page;
+
+/* A directory of pages; a snapshot holds a reference to one. */
+typedef struct ivm__pages {
+    _Atomic uint32_t references;
+    uint32_t count, capacity;
+    ivm__page *page[];
+} ivm__pages;
+
+struct ivm__index;
+
+typedef struct ivm__store {
+    ivm__memory *memory;
+    ivm__texts *texts;
+    ivm__layout *layout;
+    uint64_t seed;
+    ivm__pages *pages;
+    uint32_t page_shift, page_mask; /* rows a page, log2, and that minus 1 */
+    uint32_t rows_end;              /* ids ever given */
+    uint32_t step_end;              /* rows_end when the step began */
+    uint64_t rows_live;             /* rows of non-zero weight after */
+    ivm__weight weight_max;         /* no present weight has been greater (never falls) */
+    ivm__row_id *free;              /* ids to give again */
+    uint32_t free_count, free_capacity;
+    ivm__touch *touched;
+    uint32_t touched_count, touched_capacity, touched_kept; /* the first `kept` entries are of rows whose weight is out of int32 */
+    struct ivm__index *indexes;     /* linked through index->next_of_store */
+} ivm__store;
+
+/* Takes a reference to the layout. */
+ivm_status ivm__store_init(ivm__store *store, ivm__memory *memory, ivm__texts *texts, uint64_t seed, ivm__layout *layout) IVM_MUST_CHECK;
+void ivm__store_deinit(ivm__store *store); /* with its indexes; a zeroed store is fine. Releases texts. */
+/* Drops all rows at once; keeps memory for the next. No snapshot may be open. */
+void ivm__store_clear(ivm__store *store);
+
+static inline uint8_t *ivm__store_row(const ivm__store *store, ivm__row_id row)
+{
+    return store->pages->page[row >> store->page_shift]->rows + (size_t)(row & store->page_mask) * store->layout->stride;
+}
+static inline ivm__weight ivm__store_weight_at(const ivm__store *store, ivm__row_id row, const uint8_t *at, ivm__reading reading)
+{
+    const ivm__row_header *header = (const ivm__row_header *)(const void *)at;
+    if (ivm__likely(header->touch == 0)) {
+        return reading == IVM__READ_OLD && row >= store->step_end ? 0 : header->weight;
+    }
+    const ivm__touch *touch = &store->touched[header->touch - 1];
+    return reading == IVM__READ_OLD ? touch->before : touch->after;
+}
+static inline ivm__weight ivm__store_weight(const ivm__store *store, ivm__row_id row, ivm__reading reading)
+{
+    return ivm__store_weight_at(store, row, ivm__store_row(store, row), reading);
+}
+
+/* Makes room for `rows` new rows, in pages, touched, free list and every index, so that as many appends or inserts cannot fail. */
+ivm_status ivm__store_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
+/* A new row of this int32 weight after (not 0), at the end and untouched: for bulk inserts. The caller writes the body, then links. */
+ivm__row_id ivm__store_append(ivm__store *store, int32_t weight);
+/* A new row, touched, weight before 0; may take a free id. The caller writes the body, then links. */
+ivm__row_id ivm__store_insert(ivm__store *store, ivm__weight weight);
+/* Takes references to the row's texts and links it into every index. */
+void ivm__store_link(ivm__store *store, ivm__row_id row);
+/* Keeps the row's weight before (and makes its page the store's own). Fails only for memory; the row is then as it was. */
+ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row) IVM_MUST_CHECK;
+/* The weight after, of a touched row. */
+void ivm__store_weight_set(ivm__store *store, ivm__row_id row, ivm__weight after);
+/* Touches and adds. */
+ivm_status ivm__store_weight_add(ivm__store *store, ivm__row_id row, ivm__weight weight) IVM_MUST_CHECK;
+
+/* Ends the step: forgets weights before, unlinks and frees rows of weight 0. Cannot fail. */
+void ivm__store_commit(ivm__store *store);
+/* Ends the step as if it had not been. Cannot fail. */
+void ivm__store_undo(ivm__store *store);
+
+/* The store's index over these columns in this order, made and filled (in one pass) if there is none. */
+ivm_status ivm__store_index(ivm__store *store, const uint32_t *columns, uint32_t columns_count, struct ivm__index **index) IVM_MUST_CHECK;
+/* The same, but only if it exists; else NULL. */
+struct ivm__index *ivm__store_index_find(const ivm__store *store, const uint32_t *columns, uint32_t columns_count);
+
+/* Walks the rows whose weight under the reading is not 0, from *next on (0 at first): fills ids and weights, at most `capacity`; 0 at the
+ * end. */
+uint32_t ivm__store_scan(const ivm__store *store, ivm__reading reading, uint32_t *next, uint32_t capacity, ivm__row_id *rows,
+                         ivm__weight *weights);
+/* Walks what the step changed so far: rows whose weight after differs from before; weights[i] = after - before. Appended rows too. */
+uint32_t ivm__store_changes(const ivm__store *store, uint32_t *next, uint32_t capacity, ivm__row_id *rows, ivm__weight *weights);
+/* One column of these rows into a vector with room (nulls given where the layout may hold nulls). Prefetches. */
+void ivm__store_gather(const ivm__store *store, const ivm__row_id *rows, uint32_t count, uint32_t column, ivm__vector *out);
+
+/* A reference to the present directory, and giving it back from any thread. */
+ivm__pages *ivm__pages_acquire(ivm__store *store);
+void ivm__pages_release(ivm__pages *pages, ivm__memory *memory);
+
+#endif

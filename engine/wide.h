@@ -1,0 +1,40 @@
+/* Numbers wider than the machine's: 256-bit products, exact comparison of decimals of different scale, and the correctly rounded double of
+ * a quotient of big integers. */
+#ifndef IVM__WIDE_H
+#define IVM__WIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "chunk.h"
+
+/* Two's complement, low limb first. */
+typedef struct ivm__int256 {
+    uint64_t limb[4];
+} ivm__int256;
+
+ivm__int256 ivm__int256_from(ivm__wide value);
+ivm__int256 ivm__int256_multiply(ivm__wide a, ivm__wide b);
+ivm__int256 ivm__int256_add(ivm__int256 a, ivm__int256 b);
+ivm__int256 ivm__int256_negate(ivm__int256 a);
+int ivm__int256_compare(ivm__int256 a, ivm__int256 b);
+/* Whether it fits 128 bits; *value is then set. */
+bool ivm__int256_narrow(ivm__int256 a, ivm__wide *value);
+
+/* 10^exponent for 0..38. */
+ivm__wide ivm__power_of_ten(uint32_t exponent);
+/* |value| < 10^precision */
+static inline bool ivm__decimal_fits(ivm__wide value, uint32_t precision)
+{
+    ivm__wide bound = ivm__power_of_ten(precision);
+    return value < bound && value > -bound;
+}
+
+/* The double nearest to numerator / denominator, ties to even, infinity past the range, subnormals right; both are magnitudes, low limb
+ * first; the denominator is not 0. Cost: long division of the leading bits. */
+double ivm__quotient_round(bool negative, const uint64_t *numerator, uint32_t numerator_limbs, const uint64_t *denominator,
+                           uint32_t denominator_limbs);
+/* value / (10^scale * count), correctly rounded; count > 0. */
+double ivm__decimal_to_double(ivm__int256 value, uint32_t scale, uint64_t count);
+/* int64 against double, exactly as converting the integer to the nearest double first. */
+#endif

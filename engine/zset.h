@@ -1,0 +1,28 @@
+/* Z-sets: a store whose rows are found by their whole content, so that equal rows add up. Views, leaves of joins that keep their rows,
+ * deltas with negative rows and failed evaluations are Z-sets. */
+#ifndef IVM__ZSET_H
+#define IVM__ZSET_H
+
+#include "index.h"
+
+typedef struct ivm__zset {
+    ivm__store store;
+    ivm__index *whole; /* over all columns */
+} ivm__zset;
+
+/* Takes a reference to the layout. */
+ivm_status ivm__zset_init(ivm__zset *zset, ivm__memory *memory, ivm__texts *texts, uint64_t seed, ivm__layout *layout) IVM_MUST_CHECK;
+void ivm__zset_deinit(ivm__zset *zset); /* a zeroed one is fine */
+
+/* Adds the chunk's rows, times `sign`, as part of the store's step. columns[c]: the chunk's column for layout column c (NULL: c).
+ * Fails for memory alone; what was added so far is undone by the store's undo. Cost: one lookup a row. */
+ivm_status ivm__zset_add(ivm__zset *zset, ivm__arena *arena, const ivm__chunk *chunk, const uint32_t *columns, int sign) IVM_MUST_CHECK;
+
+/* The rows of the store with non-zero weight under the reading, as chunks in the arena of at most IVM__CHUNK_ROWS rows; *next as in
+ * ivm__store_scan. *chunk is NULL at the end. */
+ivm_status ivm__store_chunk(const ivm__store *store, ivm__arena *arena, ivm__reading reading, uint32_t *next,
+                            ivm__chunk **chunk) IVM_MUST_CHECK;
+/* The same for what the step changed. */
+ivm_status ivm__store_change_chunk(const ivm__store *store, ivm__arena *arena, uint32_t *next, ivm__chunk **chunk) IVM_MUST_CHECK;
+
+#endif

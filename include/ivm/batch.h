@@ -1,0 +1,64 @@
+/* Batches: what a user pushes. A batch collects changes of any number of tables and is applied as one: all of it or nothing. */
+#ifndef IVM_BATCH_H
+#define IVM_BATCH_H
+
+#include "ivm/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ivm_batch ivm_batch;
+
+/* UPSERT replaces the row of the same key or inserts; DELETE_KEY takes the key's columns alone, in the key's order. Both are
+ * invalid_argument for a table without a key. WEIGHTED adds each row its weight many times, or takes it away where negative. */
+typedef enum ivm_change { IVM_INSERT, IVM_DELETE, IVM_WEIGHTED, IVM_UPSERT, IVM_DELETE_KEY } ivm_change;
+
+/* Makes an empty batch for one engine. The caller owns it until ivm_push_batch() takes it. Filling it touches no engine state, so that
+ * one thread may fill while another pushes. */
+IVM_API ivm_status ivm_batch_create(ivm_engine *engine, ivm_batch **batch, ivm_error *error) IVM_MUST_CHECK;
+IVM_API void ivm_batch_free(ivm_batch *batch);
+
+/* Adds one change; values are copied, strings too. Changes apply in the order in which they are added; constraints are judged on the
+ * batch's net result. The first mistake is remembered (a wrong count or type is type_mismatch; a null where none may be null_violation),
+ * later calls do nothing, and ivm_push_batch() fails with it: nothing need be checked in between. `weight` counts for IVM_WEIGHTED
+ * alone. An int64 value fits a float64 or decimal column where it is exact in it. */
+IVM_API ivm_status ivm_batch_row(ivm_batch *batch, ivm_table *table, ivm_change change, int64_t weight, const ivm_value *values,
+                                 size_t values_count);
+
+#if !defined(__cplusplus)
+/* ivm_batch_insert(batch, table, ivm_int64(1), ivm_string("a")) and the like. */
+#define IVM_VALUES(...) (const ivm_value[]){ __VA_ARGS__ }, sizeof((const ivm_value[]){ __VA_ARGS__ }) / sizeof(ivm_value)
+#define ivm_batch_insert(batch, table, ...) ivm_batch_row(batch, table, IVM_INSERT, 1, IVM_VALUES(__VA_ARGS__))
+#define ivm_batch_delete(batch, table, ...) ivm_batch_row(batch, table, IVM_DELETE, 1, IVM_VALUES(__VA_ARGS__))
+#define ivm_batch_upsert(batch, table, ...) ivm_batch_row(batch, table, IVM_UPSERT, 1, IVM_VALUES(__VA_ARGS__))
+#define ivm_batch_delete_key(batch, table, ...) ivm_batch_row(batch, table, IVM_DELETE_KEY, 1, IVM_VALUES(__VA_ARGS__))
+#endif
+
+/* Adds many rows at once as column arrays of the table's types, in its order (IVM_DELETE_KEY: the key's columns). The arrays are borrowed:
+ * they must stay as they are until the batch is pushed or freed. `rows->weights` counts for IVM_WEIGHTED alone. One call for a million
+ * rows is the fast road: int64, float64 and timestamp columns are read in place. */
+IVM_API ivm_status ivm_batch_columns(ivm_batch *batch, ivm_table *table, ivm_change change, const ivm_rows *rows);
+
+/* What one table's part of a batch comes to once equal rows are added and zeros dropped. */
+typedef enum ivm_shape { IVM_UNCHANGED, IVM_INSERT_ONLY, IVM_MIXED } ivm_shape;
+
+/* States that a table's part is already net and of this shape (INSERT_ONLY: no weight is negative). ivm_push_batch() checks it:
+ * invalid_argument where it is not so. */
+IVM_API ivm_status ivm_batch_state_shape(ivm_batch *batch, ivm_table *table, ivm_shape shape);
+
+/* The net shape of a table's part as ivm_push_batch() would find it now. Cost: consolidating that part. Codes: those of a push of the
+ * part alone. */
+IVM_API ivm_status ivm_batch_shape(ivm_batch *batch, ivm_table *table, ivm_shape *shape, ivm_error *error) IVM_MUST_CHECK;
+
+/* Applies the batch and brings every view up to date. Takes the batch: it is freed whatever the outcome. All or nothing: after any error
+ * tables, views and statistics are as they were. `stats` (of this push) and `error` may be NULL. Cost: the batch's rows times the
+ * probes of the terms that run.
+ * Codes: the batch's remembered mistake, unknown_table (dropped since), row_not_found, duplicate_key, append_only_violation, overflow,
+ * invalid_argument, unsupported (more than IVM_MASKS_RUN_MAX masks), out_of_memory. */
+IVM_API ivm_status ivm_push_batch(ivm_engine *engine, ivm_batch *batch, ivm_stats *stats, ivm_error *error) IVM_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

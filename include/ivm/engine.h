@@ -1,0 +1,152 @@
+/* Engines, tables and foreign keys.
+ *
+ * Thread rule for the whole library, unless a function says otherwise: any thread may call; calls that change one engine or read its
+ * catalog take turns on its lock. Handles (engine, table, view, batch, plan, snapshot) are not to be freed while another thread uses
+ * them. A batch, a plan and a snapshot belong to one thread at a time and need no lock. */
+#ifndef IVM_ENGINE_H
+#define IVM_ENGINE_H
+
+#include "ivm/value.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ivm_engine ivm_engine;
+typedef struct ivm_table ivm_table;
+typedef struct ivm_view ivm_view;
+typedef struct ivm_fact ivm_fact;
+
+#define IVM_NAME_SIZE_MAX 255       /* bytes of a table's, view's or column's name */
+#define IVM_TABLE_COLUMNS_MAX 1024
+#define IVM_JOIN_LEAVES_MAX 64
+#define IVM_MASKS_RUN_MAX (1u << 18) /* masks one join may run in one push under IVM_JOIN_MOBIUS */
+#define IVM_TABLE_ROWS_MAX 4000000000u
+
+/* ---- Memory ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Where an engine's memory comes from. All three are called with `context`; allocate and resize return memory aligned to 16 bytes or
+ * NULL; resize and release get the size that was asked for. They may be called from any thread that uses the engine or closes one of
+ * its snapshots, so they must be thread-safe. */
+typedef struct ivm_allocator {
+    void *(*allocate)(void *context, size_t size);
+    void *(*resize)(void *context, void *memory, size_t size_old, size_t size_new);
+    void (*release)(void *context, void *memory, size_t size);
+    void *context;
+} ivm_allocator;
+
+/* ---- Engines --------------------------------------------------------------------------------------------------------------------- */
+
+typedef enum ivm_fk_pruning { IVM_FK_PRUNING_OFF, IVM_FK_PRUNING_BATCH, IVM_FK_PRUNING_ROW } ivm_fk_pruning;
+typedef enum ivm_join_rule { IVM_JOIN_MOBIUS, IVM_JOIN_TELESCOPING, IVM_JOIN_AUTO } ivm_join_rule;
+
+/* `fk_pruning`: which join terms declared foreign keys take out. OFF: none. BATCH: those that touch a parent whose whole delta is
+ * insert-only. ROW is not built yet: unsupported.
+ * `join_rule`: how a join's delta is written as a sum of terms. MOBIUS: one term a non-empty mask. TELESCOPING: one term a changed leaf.
+ * AUTO: the cheaper by estimated probes. All three give the same views.
+ * `skip_empty`: leave out terms whose mask touches a leaf with an empty delta.
+ * Any change takes effect with the next push. */
+typedef struct ivm_planner_options {
+    ivm_fk_pruning fk_pruning;
+    ivm_join_rule join_rule;
+    bool skip_empty;
+} ivm_planner_options;
+
+typedef struct ivm_engine_options {
+    uint32_t version;               /* IVM_ENGINE_OPTIONS_VERSION */
+    ivm_allocator allocator;        /* all NULL: malloc */
+    uint64_t hash_seed;             /* 0: one is drawn */
+    ivm_planner_options planner;
+} ivm_engine_options;
+#define IVM_ENGINE_OPTIONS_VERSION 1u
+#define IVM_ENGINE_OPTIONS_INIT \
+    { IVM_ENGINE_OPTIONS_VERSION, { 0, 0, 0, 0 }, 0, { IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true } }
+
+/* Makes an empty engine. `options` NULL: the defaults above. Options are copied. The caller owns *engine and closes it.
+ * invalid_argument, unsupported, out_of_memory. */
+IVM_API ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engine, ivm_error *error) IVM_MUST_CHECK;
+
+/* Frees the engine, its tables, views and facts. in_use while a snapshot of it lives or from inside one of its callbacks; then nothing is
+ * freed. NULL is fine. Batches made for the engine may be freed before or after. */
+IVM_API ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
+
+IVM_API ivm_status ivm_engine_planner_set(ivm_engine *engine, const ivm_planner_options *options, ivm_error *error) IVM_MUST_CHECK;
+IVM_API ivm_planner_options ivm_engine_planner(ivm_engine *engine);
+
+/* ---- Tables ---------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct ivm_column_definition {
+    const char *name;
+    ivm_type type;
+    bool not_null;
+} ivm_column_definition;
+
+/* `key`: column names with commas between them, NULL or "" for a table without a key. Key columns are never null. A table without a key
+ * is a bag: a row may be in it many times.
+ * `append_only`: a batch whose net change deletes from it is refused. */
+typedef struct ivm_table_options {
+    uint32_t version; /* IVM_TABLE_OPTIONS_VERSION; 0 means the same */
+    const ivm_column_definition *columns;
+    size_t columns_count;
+    const char *key;
+    bool append_only;
+} ivm_table_options;
+#define IVM_TABLE_OPTIONS_VERSION 1u
+
+/* Declares a table. Everything in `options` is copied. The engine owns *table: valid until it is dropped or the engine closed.
+ * already_exists (tables and views share one space of names), invalid_argument (a name, a type, no columns), unknown_column (in the key),
+ * ambiguous_column (two columns of one name), out_of_memory. */
+IVM_API ivm_status ivm_table_create(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **table,
+                                    ivm_error *error) IVM_MUST_CHECK;
+
+/* Drops a table, its rows and the facts that name it. in_use while a view reads it: then nothing is dropped. */
+IVM_API ivm_status ivm_table_drop(ivm_table *table, ivm_error *error) IVM_MUST_CHECK;
+
+/* Finds by name. unknown_table / unknown_view. */
+IVM_API ivm_status ivm_table_find(ivm_engine *engine, const char *name, ivm_table **table, ivm_error *error) IVM_MUST_CHECK;
+IVM_API ivm_status ivm_view_find(ivm_engine *engine, const char *name, ivm_view **view, ivm_error *error) IVM_MUST_CHECK;
+
+/* Names and types; strings live as long as the table. `column` out of range: NULL and 0. */
+IVM_API const char *ivm_table_name(const ivm_table *table);
+IVM_API size_t ivm_table_columns_count(const ivm_table *table);
+IVM_API const char *ivm_table_column_name(const ivm_table *table, size_t column);
+IVM_API ivm_type ivm_table_column_type(const ivm_table *table, size_t column);
+/* The positions of the key's columns, in the key's order; 0 for a bag. `columns` may be NULL to ask for the count alone. */
+IVM_API size_t ivm_table_key(const ivm_table *table, size_t *columns, size_t capacity);
+
+/* ---- Foreign keys ---------------------------------------------------------------------------------------------------------------- */
+
+/* How far a foreign key is to be believed. RELY: promised that, now and after every batch, each child key without a null has its parent;
+ * costs nothing, and a broken promise may give wrong views. ENFORCED and TRACKED are not built yet: unsupported. */
+typedef enum ivm_trust { IVM_RELY, IVM_ENFORCED, IVM_TRACKED } ivm_trust;
+
+/* Declares that `columns` of `child` refer to `parent_columns` of `parent`, names with commas between them, paired in order.
+ * `parent_columns` must be all of the parent's key, types equal. The fact lives until it is removed or either table is dropped; it never
+ * attaches to another table of the same name. It may be used from the next push on. `fact` may be NULL.
+ * unknown_column, ambiguous_column, type_mismatch, invalid_argument, unsupported, out_of_memory. */
+IVM_API ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns,
+                                           ivm_trust trust, ivm_fact **fact, ivm_error *error) IVM_MUST_CHECK;
+/* Takes a fact back, from the next push on. */
+IVM_API void ivm_foreign_key_remove(ivm_fact *fact);
+
+/* ---- Statistics ------------------------------------------------------------------------------------------------------------------ */
+
+/* Counted by the operators as they run. From ivm_push_batch(): of that push; from ivm_engine_stats(): of all pushes so far. */
+typedef struct ivm_stats {
+    uint64_t batches;          /* pushes that succeeded */
+    uint64_t rows_in;          /* net rows of the tables' deltas */
+    uint64_t rows_out;         /* net rows of the views' changes */
+    uint64_t terms_run;        /* join terms that were run */
+    uint64_t terms_pruned;     /* masks a foreign key took out (saturating) */
+    uint64_t terms_empty;      /* masks left out because a leaf did not change (saturating) */
+    uint64_t rows_probed;      /* rows for which an index was asked */
+    uint64_t rows_matched;     /* rows such probes found */
+    uint64_t bytes_held;       /* what the engine holds of its allocator's memory, now */
+    uint64_t nanoseconds;      /* time inside ivm_push_batch() */
+} ivm_stats;
+IVM_API void ivm_engine_stats(ivm_engine *engine, ivm_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,14 @@
+/* ivm keeps joins and aggregates over changing tables up to date. Read on in: status.h (codes, errors), value.h (types, values, column
+ * arrays), engine.h (engines, tables, foreign keys), batch.h (changes, pushing), plan.h (what a view computes), view.h (views,
+ * snapshots, explain). */
+#ifndef IVM_H
+#define IVM_H
+
+#include "ivm/batch.h"
+#include "ivm/engine.h"
+#include "ivm/plan.h"
+#include "ivm/status.h"
+#include "ivm/value.h"
+#include "ivm/view.h"
+
+#endif

@@ -1,0 +1,71 @@
+/* Plans: what a view computes, built by calls or read from JSON.
+ *
+ * A builder takes the plans and expressions it is given, whatever the outcome. One that fails (no memory, a bad argument) frees them and
+ * returns NULL, and every builder passes NULL on, so that one check at ivm_view_create() is enough: its error names the first cause seen
+ * by this thread. Strings are copied.
+ *
+ * Column names: after a scan "alias.column"; after a project or an aggregate the given name. A reference may drop the alias where
+ * only one column bears the name. */
+#ifndef IVM_PLAN_H
+#define IVM_PLAN_H
+
+#include "ivm/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ivm_plan ivm_plan;
+typedef struct ivm_expr ivm_expr;
+
+/* ---- Expressions ----------------------------------------------------------------------------------------------------------------- */
+
+IVM_API ivm_expr *ivm_column(const char *name);
+IVM_API ivm_expr *ivm_literal(ivm_value value);
+/* A function by its name: + - * / (gives float64, - of one argument negates), div %, = <> < <= > >=, and or not, is_null is_not_null,
+ * coalesce, case (when, then, ..., else), in, least greatest, abs, concat, lower upper, length. */
+IVM_API ivm_expr *ivm_call(const char *function, ivm_expr **arguments, size_t arguments_count);
+IVM_API ivm_expr *ivm_call1(const char *function, ivm_expr *a);
+IVM_API ivm_expr *ivm_call2(const char *function, ivm_expr *a, ivm_expr *b);
+/* Widening numeric casts, bool to number. */
+IVM_API ivm_expr *ivm_cast(ivm_expr *value, ivm_type type);
+IVM_API void ivm_expr_free(ivm_expr *expr);
+
+/* ---- Plans ----------------------------------------------------------------------------------------------------------------------- */
+
+/* A table's rows. `alias` NULL: the table's name. */
+IVM_API ivm_plan *ivm_plan_scan(ivm_table *table, const char *alias);
+/* The same by name, looked up when the view is made. */
+IVM_API ivm_plan *ivm_plan_scan_name(const char *table, const char *alias);
+IVM_API ivm_plan *ivm_plan_filter(ivm_plan *input, ivm_expr *where);
+
+/* Columns one after the other: ivm_plan_project(input, "f.id, d.name") takes columns as they are, ivm_plan_compute() adds one named
+ * expression to a project. */
+IVM_API ivm_plan *ivm_plan_project(ivm_plan *input, const char *columns);
+IVM_API ivm_plan *ivm_plan_compute(ivm_plan *project, const char *name, ivm_expr *value);
+
+/* Inner join. `on`: "f.product_id = p.product_id, f.day = w.day", pairs of columns that must be equal; NULL or "": a cross product.
+ * Joins nested in joins are planned as one join of all their leaves, at most IVM_JOIN_LEAVES_MAX. */
+IVM_API ivm_plan *ivm_plan_join(ivm_plan *left, ivm_plan *right, const char *on);
+IVM_API ivm_plan *ivm_plan_join_many(ivm_plan **inputs, size_t inputs_count, const char *on);
+/* Adds a further condition to a join. */
+IVM_API ivm_plan *ivm_plan_join_where(ivm_plan *join, ivm_expr *where);
+
+/* Groups by `group_by`, names with commas between them; NULL or "": one group that always exists. Then add aggregates one by one;
+ * `argument` NULL counts rows (count alone). `where` (may be NULL) lets only some rows in.
+ * Functions: count, sum, avg, min, max. */
+IVM_API ivm_plan *ivm_plan_aggregate(ivm_plan *input, const char *group_by);
+IVM_API ivm_plan *ivm_plan_group(ivm_plan *aggregate, const char *name, ivm_expr *value);
+IVM_API ivm_plan *ivm_plan_add(ivm_plan *aggregate, const char *name, const char *function, ivm_expr *argument, ivm_expr *where);
+IVM_API ivm_plan *ivm_plan_having(ivm_plan *aggregate, ivm_expr *where);
+
+IVM_API void ivm_plan_free(ivm_plan *plan);
+
+/* Reads a plan from JSON (README, "Plans as JSON"). The caller owns *plan. invalid_plan names what is wrong; unsupported where the
+ * library was built without JSON. */
+IVM_API ivm_status ivm_plan_from_json(const char *text, size_t size, ivm_plan **plan, ivm_error *error) IVM_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,91 @@
+/* Views: kept up to date by every push, read through snapshots, explained. */
+#ifndef IVM_VIEW_H
+#define IVM_VIEW_H
+
+#include "ivm/batch.h"
+#include "ivm/plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Views ----------------------------------------------------------------------------------------------------------------------- */
+
+/* Makes a view of a plan, filled from the rows its tables hold now. Takes the plan: freed whatever the outcome. The engine owns *view:
+ * valid until it is dropped or the engine closed. Cost: the plan computed once over the tables' rows.
+ * Codes: a builder's cause for a NULL plan; unknown_table, unknown_column, ambiguous_column, type_mismatch, invalid_plan,
+ * already_exists, overflow, unsupported, out_of_memory. */
+IVM_API ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan, ivm_view **view, ivm_error *error) IVM_MUST_CHECK;
+IVM_API ivm_status ivm_view_drop(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
+
+/* Names and types, as for tables. */
+IVM_API const char *ivm_view_name(const ivm_view *view);
+IVM_API size_t ivm_view_columns_count(const ivm_view *view);
+IVM_API const char *ivm_view_column_name(const ivm_view *view, size_t column);
+IVM_API ivm_type ivm_view_column_type(const ivm_view *view, size_t column);
+
+/* ---- Snapshots ------------------------------------------------------------------------------------------------------------------- */
+
+/* What a view or table holds at one moment. Later pushes do not disturb it and are not held up by it; it costs the pages changed since.
+ * Taking one costs nothing that grows with the view; it waits for a push under way to end. */
+typedef struct ivm_snapshot ivm_snapshot;
+
+IVM_API ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
+IVM_API ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
+/* The net change the last push made to the view: rows with positive and negative weights. Cost: its size. */
+IVM_API ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
+IVM_API void ivm_snapshot_close(ivm_snapshot *snapshot);
+
+/* The next rows, at most about a thousand, as columns; each distinct row once with its weight, in no order. False at the end, and then
+ * from the start again. The arrays are the snapshot's, valid until the next call on it. Takes no lock. out_of_memory is told by
+ * ivm_snapshot_status(): a cursor that ends early is at its end. */
+IVM_API bool ivm_snapshot_next(ivm_snapshot *snapshot, ivm_rows *rows);
+IVM_API ivm_status ivm_snapshot_status(const ivm_snapshot *snapshot);
+/* How many distinct rows there are; the sum of their weights is theirs to add up. */
+IVM_API uint64_t ivm_snapshot_rows_count(const ivm_snapshot *snapshot);
+IVM_API size_t ivm_snapshot_columns_count(const ivm_snapshot *snapshot);
+IVM_API ivm_type ivm_snapshot_column_type(const ivm_snapshot *snapshot, size_t column);
+
+/* The rows whose first `values_count` key columns equal the values: for an aggregate its group columns, for a table its key, for others
+ * the leading columns. row_not_found where there is none. The first call on a snapshot hashes its rows once: O(rows), later O(1). */
+IVM_API ivm_status ivm_snapshot_find(ivm_snapshot *snapshot, const ivm_value *values, size_t values_count, ivm_rows *rows,
+                                     ivm_error *error) IVM_MUST_CHECK;
+
+/* ---- Explain --------------------------------------------------------------------------------------------------------------------- */
+
+typedef enum ivm_explain_format { IVM_EXPLAIN_TEXT, IVM_EXPLAIN_JSON, IVM_EXPLAIN_DOT } ivm_explain_format;
+
+/* A table's stated delta. */
+typedef struct ivm_stated_shape {
+    const char *table;
+    ivm_shape shape;
+} ivm_stated_shape;
+
+/* A stated foreign key; names as for ivm_foreign_key_declare(). */
+typedef struct ivm_stated_fact {
+    const char *child, *columns, *parent, *parent_columns;
+} ivm_stated_fact;
+
+/* Stated facts to plan from, without data. A table not named may have changed in any way. `facts_stated` false: the declared ones hold. */
+typedef struct ivm_explain_options {
+    uint32_t version; /* IVM_EXPLAIN_OPTIONS_VERSION */
+    const ivm_stated_shape *shapes;
+    size_t shapes_count;
+    bool facts_stated;
+    const ivm_stated_fact *facts;
+    size_t facts_count;
+} ivm_explain_options;
+#define IVM_EXPLAIN_OPTIONS_VERSION 1u
+
+/* How the view's joins were brought up to date in the last push (`stated` NULL) or would be from stated facts: leaves and their facts, skip mask,
+ * counts of masks (computed, never enumerated), each mask as pruned, empty or run for up to six leaves and beyond that the first 64 that
+ * run, readings and probe order of each term. The caller frees *text with ivm_text_free(). unknown_table, unknown_column,
+ * invalid_argument, out_of_memory. */
+IVM_API ivm_status ivm_explain(ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format, char **text,
+                               ivm_error *error) IVM_MUST_CHECK;
+IVM_API void ivm_text_free(char *text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,189 @@
+/* Plans inside: the tree a user builds, the checked tree, the join graph, and how they become a program.
+ *
+ *     builder or JSON -> ivm_plan -> check (names, types) -> ivm__node -> join graph -> program
+ *     per batch:  facts -> edges -> skip mask -> masks or telescoping -> terms
+ */
+#ifndef IVM__PLAN_H
+#define IVM__PLAN_H
+
+#include "ivm/view.h"
+#include "join.h"
+#include "operators.h"
+
+/* ---- What the user builds (plan/build.c, plan/json.c) ------------------------------------------------------------------------------- */
+
+typedef enum ivm__expr_kind { IVM__EXPR_COLUMN, IVM__EXPR_LITERAL, IVM__EXPR_CALL, IVM__EXPR_CAST } ivm__expr_kind;
+
+struct ivm_expr {
+    ivm__expr_kind kind;
+    char *text;      /* column or function name; a string literal's bytes */
+    ivm_value value; /* literal; a string borrows `text` */
+    ivm_type type;   /* cast */
+    ivm_expr **arguments;
+    size_t arguments_count;
+};
+
+typedef enum ivm__plan_op { IVM__PLAN_SCAN, IVM__PLAN_FILTER, IVM__PLAN_PROJECT, IVM__PLAN_JOIN, IVM__PLAN_AGGREGATE } ivm__plan_op;
+
+/* A named expression: a column of a project, a group or an aggregate. `name` NULL: the column's own. */
+typedef struct ivm__plan_column {
+    char *name;
+    ivm_expr *value;      /* NULL: count of rows */
+    char *function;       /* aggregates */
+    ivm_expr *where;      /* aggregates */
+} ivm__plan_column;
+
+struct ivm_plan {
+    ivm__plan_op op;
+    char *table, *alias;  /* scan */
+    uint64_t table_id;    /* scan by handle; 0: by name */
+    ivm_plan **inputs;
+    size_t inputs_count;
+    ivm__plan_column *columns; /* project; aggregate: groups */
+    size_t columns_count;
+    ivm__plan_column *aggregates;
+    size_t aggregates_count;
+    char **on;            /* pairs of names, 2 * on_count */
+    size_t on_count;
+    ivm_expr *where;      /* filter, join, having */
+};
+
+/* The first cause of a failed builder of this thread, taken: it is empty after. */
+void ivm__builder_cause_take(ivm_error *error);
+void ivm__builder_fail(ivm_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- The checked tree (plan/check.c, plan/check_expression.c) ------------------------------------------------------------------------ */
+
+typedef struct ivm__named_column {
+    char *name; /* "alias.column" or a given name */
+    ivm_type type;
+} ivm__named_column;
+
+/* A column pair that a join equates; positions among the join's own columns (all its leaves' columns, in reading order). */
+typedef struct ivm__equality {
+    uint32_t a, b;
+} ivm__equality;
+
+typedef struct ivm__node {
+    ivm__plan_op op;
+    ivm__named_column *columns;
+    uint32_t columns_count;
+    bool *needed;          /* which of them are read above; all of them at the root */
+    struct ivm__node **inputs; /* a join's: its leaves, nested inner joins flattened */
+    uint32_t inputs_count;
+    ivm_table *table;      /* scan */
+    ivm__expression **expressions; /* project: a column each; filter, aggregate's having, join's residual: [0] */
+    uint32_t expressions_count;
+    ivm__expression **groups; /* aggregate */
+    uint32_t groups_count;
+    ivm__aggregate_spec *aggregates;
+    uint32_t aggregates_count;
+    ivm__equality *equalities; /* join */
+    uint32_t equalities_count;
+} ivm__node;
+
+/* Resolves names and types. unknown_table, unknown_column, ambiguous_column, type_mismatch, invalid_plan; messages name the column. */
+ivm_status ivm__plan_check(ivm_engine *engine, const ivm_plan *plan, ivm__node **node, ivm_error *error) IVM_MUST_CHECK;
+void ivm__node_free(ivm__node *node, ivm_engine *engine); /* NULL is fine */
+/* A typed expression over these columns. */
+ivm_status ivm__expression_check(ivm_engine *engine, const ivm_expr *expr, const ivm__named_column *columns, uint32_t columns_count,
+                                 ivm__expression **expression, ivm_error *error) IVM_MUST_CHECK;
+/* The position of a name: exact, or the only column with this name behind its alias. */
+ivm_status ivm__column_find(const ivm__named_column *columns, uint32_t columns_count, const char *name, uint32_t *column,
+                            ivm_error *error) IVM_MUST_CHECK;
+/* The common type of two operands, 0 standing for an untyped null; type_mismatch if there is none. */
+ivm_status ivm__type_unify(ivm_type a, ivm_type b, ivm_type *type, ivm_error *error) IVM_MUST_CHECK;
+
+/* ---- The join graph (plan/graph.c) ---------------------------------------------------------------------------------------------------- */
+
+/* One leaf: its columns among the join's, and where they come from. */
+typedef struct ivm__graph_leaf {
+    ivm__node *node;
+    uint32_t columns_first, columns_count;
+    ivm_table *table;     /* the base table whose rows it repeats, filtered and projected or not; NULL for any other leaf */
+    uint32_t *origin;     /* of each column: the table's column, UINT32_MAX for a computed one */
+} ivm__graph_leaf;
+
+typedef struct ivm__graph {
+    ivm__memory *memory;
+    ivm__graph_leaf *leaves;
+    uint32_t leaves_count;
+    uint32_t columns_count;
+    ivm__equality *equalities;
+    uint32_t equalities_count;
+    uint32_t *class_of;   /* of each column: the least column equal to it directly or through others, by pairs of one type */
+    ivm__probe_order *orders; /* one a driver */
+} ivm__graph;
+
+/* Equalities of unlike types are made alike first: such a leaf gets computed columns of the common type (a project above it), so that
+ * every equality here is between equal types. */
+ivm_status ivm__graph_make(ivm_engine *engine, ivm__node *join, ivm__graph **graph, ivm_error *error) IVM_MUST_CHECK;
+void ivm__graph_free(ivm__graph *graph); /* NULL is fine */
+
+/* ---- Facts over leaves (plan/facts.c): which leaf refers to which ------------------------------------------------------------------- */
+
+typedef struct ivm__edge {
+    uint32_t child, parent; /* leaves */
+    const ivm_fact *fact;
+} ivm__edge;
+
+/* The edges of these facts in the join: child and parent leaf repeat the rows of the fact's tables and the join equates every one of its
+ * columns in their pairs. A fact from a table to itself gives none. */
+ivm_status ivm__graph_edges(const ivm__graph *graph, const ivm_fact *const *facts, uint32_t facts_count, ivm__edge **edges,
+                            uint32_t *edges_count) IVM_MUST_CHECK;
+
+/* ---- Masks and terms (plan/mask.c, plan/terms.c) ---------------------------------------------------------------------------------- */
+
+/* The largest set of parents with insert_only set, each reachable child to parent from a leaf outside the set; where a cycle leaves a
+ * choice its lowest leaf stays outside. Bit i of insert_only: leaf i's table has no negative row. */
+uint64_t ivm__skip_mask(uint32_t leaves_count, const ivm__edge *edges, uint32_t edges_count, uint64_t insert_only);
+
+/* How many masks there are of each kind; computed, never enumerated. `all` = 2^n - 1. */
+typedef struct ivm__mask_counts {
+    uint64_t all, pruned, empty, run;
+} ivm__mask_counts;
+ivm__mask_counts ivm__mask_count(uint32_t leaves_count, uint64_t skip, uint64_t empty);
+
+/* A join's planner: from the step's leaf deltas to terms; what it decided last is what explain tells. */
+typedef struct ivm__term_plan {
+    ivm_engine *engine;
+    ivm__graph *graph;      /* borrowed */
+    ivm__edge *edges;       /* cached for facts_version */
+    uint32_t edges_count;
+    uint64_t facts_version;
+    bool has_run;
+    /* the last step's */
+    ivm_planner_options options;
+    uint64_t skip, empty;
+    ivm__mask_counts counts;
+    bool telescoping;
+    double estimate_mobius, estimate_telescoping; /* probes */
+    uint32_t order[IVM_JOIN_LEAVES_MAX]; /* of telescoping: leaves that change, those read cur by all before */
+    uint32_t order_count;
+    ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX];
+    /* the cursor */
+    uint64_t mask_next;
+    uint32_t order_next;
+} ivm__term_plan;
+
+ivm_status ivm__term_plan_create(ivm_engine *engine, ivm__graph *graph, ivm__term_plan **plan) IVM_MUST_CHECK;
+/* As the join operator's planner; the operator frees it. */
+ivm__join_planner ivm__term_planner(ivm__term_plan *plan);
+/* Fills in the decision for given shapes without running anything: for explain. */
+ivm_status ivm__term_plan_decide(ivm__term_plan *plan, const ivm_planner_options *options, const ivm__edge *edges, uint32_t edges_count,
+                                 const ivm__leaf_delta *leaves, uint64_t empty, bool initial);
+
+/* ---- Programs (plan/compile.c) and explain (plan/explain*.c) ---------------------------------------------------------------------------- */
+
+/* A view's joins in reading order, for explain. Graphs are owned; term plans belong to the operators. */
+typedef struct ivm__planned {
+    ivm__node *node;
+    ivm__graph **graphs;
+    ivm__term_plan **plans;
+    uint32_t joins_count;
+} ivm__planned;
+
+ivm_status ivm__compile(ivm_engine *engine, const char *view, ivm__node *root, ivm__planned *planned, ivm__program *program,
+                        ivm_error *error) IVM_MUST_CHECK;
+
+#endif
