@@ -71,6 +71,8 @@ struct ivm_engine {
     ivm__texts texts;
     uint64_t seed;
     pthread_mutex_t lock;           /* the writer's, and the catalog's */
+    _Atomic bool stepping;          /* a push or view creation is under way, on thread `owner` */
+    pthread_t owner;
     pthread_mutex_t snapshots_lock; /* the list of open snapshots alone; held for a few instructions */
     struct ivm_snapshot *snapshots_oldest, *snapshots_newest;
     ivm_planner_options planner;
@@ -80,7 +82,7 @@ struct ivm_engine {
     uint64_t ids;           /* the last one given */
     uint64_t pushes;        /* that succeeded */
     uint64_t facts_version; /* grows with every change of facts */
-    ivm__arena arena;       /* of the step */
+    ivm__arena arena, scratch; /* of the step */
     ivm_stats stats;
 };
 
@@ -98,9 +100,14 @@ bool ivm__name_next(const char **text, const char **name, size_t *size);
 void ivm__view_free(ivm_view *view);
 void ivm__table_free(ivm_table *table);
 
-/* Finishes a step that succeeded: epoch, and texts that nobody holds. The lock must be held. */
+/* Takes the lock for a call that may not come from inside a callback of the engine (in_use then). */
+ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
+void ivm__engine_leave(ivm_engine *engine);
+/* Fills in a step over the engine's arenas. */
+void ivm__step_init(ivm__step *step, ivm_engine *engine, ivm_stats *stats, ivm_error *error);
+/* Finishes a step, failed or not: arenas, epoch, and texts that nobody holds. The lock must be held. */
 void ivm__engine_settle(ivm_engine *engine);
-/* Checks types and values: a value as cell of a column. type_mismatch with the column's name. */
+/* A value as a cell of this type: IVM_TYPE_MISMATCH where it is none (an int64 fits where it is exact); a null is all zero bits. */
 ivm_status ivm__value_cell(ivm__texts *texts, ivm_type type, const ivm_value *value, ivm__wide *cell) IVM_MUST_CHECK;
 
 #endif

@@ -18,7 +18,8 @@ typedef __int128 ivm__weight;
 
 typedef struct ivm__vector {
     ivm_type type;
-    void *cells;    /* uint64_t[] or ivm__wide[]; NULL: the column is not carried, nobody above reads it */
+    void *cells;    /* uint64_t[] or ivm__wide[], aligned; NULL: the column is not carried, nobody above reads it. May be the user's
+                       array: write only to what you made */
     uint8_t *nulls; /* a byte a row, 1 = null; NULL: no nulls */
 } ivm__vector;
 

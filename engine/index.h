@@ -1,6 +1,7 @@
 /* Indexes: from a key to the rows of a store that hold it. Slots of 8 bytes {32 bits of the hash, row id + 1} with linear probing; the home
- * slot comes from those 32 bits, so that growing and removing never touch a row. Load at most 0.7. One slot a distinct key: rows of equal key
- * hang on a doubly linked chain through two arrays by row id, made when the first such pair appears.
+ * slot comes from those 32 bits, so that growing and removing never touch a row. Load at most 0.7.
+ * A unique index gives every row a slot; while a step holds an old and a new row of one key, `doubles` > 0 and probes look past the first
+ * match. Any other index has one slot a distinct key, and the rows of a key hang on a doubly linked chain through two arrays by row id.
  * Keys compare null equal to null; a join skips null keys before it probes. */
 #ifndef IVM__INDEX_H
 #define IVM__INDEX_H
@@ -15,10 +16,12 @@ typedef struct ivm__index {
     uint32_t columns_count;
     uint32_t words_count; /* of a packed key: cells, then one null word where a key column is nullable */
     bool nullable;
+    bool unique;
+    uint32_t doubles;     /* unique: rows that share their key with another */
     uint64_t *slots;
     uint32_t slots_log2;  /* capacity 2^slots_log2; 0 = none yet */
-    uint32_t used;        /* distinct keys */
-    ivm__row_id *chain_next, *chain_previous; /* NULL until two rows have one key */
+    uint32_t used;        /* slots in use */
+    ivm__row_id *chain_next, *chain_previous; /* NULL where unique */
     uint32_t chain_capacity;
 } ivm__index;
 
@@ -30,7 +33,7 @@ typedef struct ivm__keys {
     const uint8_t *skip;
 } ivm__keys;
 
-/* Packs the keys of a chunk's rows for this index from the chunk's columns `columns` (types equal to the index's). Buffers come from the arena;
+/* Packs the keys of a chunk's rows for this index from the chunk's columns `columns` (types equal to the index's). Buffers come from the (scratch) arena;
  * one plain 8-byte column is not copied. `null_is_value`: nulls get their null bit and no skip; else rows with a null are skipped. */
 ivm_status ivm__index_keys(const ivm__index *index, ivm__arena *arena, const ivm__chunk *chunk, const uint32_t *columns, bool null_is_value,
                            ivm__keys *keys) IVM_MUST_CHECK;
@@ -38,22 +41,19 @@ ivm_status ivm__index_keys(const ivm__index *index, ivm__arena *arena, const ivm
 /* Where a probe stands; zeroed at first. Done when key == keys->rows_count. */
 typedef struct ivm__probe {
     uint32_t key;
-    ivm__row_id row; /* id + 1 of the chain's next row, 0: look the key up */
+    uint32_t next;   /* where in the key's chain or slots to go on; 0: look the key up */
 } ivm__probe;
 
 /* Finds the rows of each key, in the keys' order: pairs (positions[i], rows[i]), until all keys are done or `capacity` (>= 1) pairs are
  * written. Rows of weight 0 under some reading are among them. Slots and rows are prefetched ahead. */
 uint32_t ivm__index_probe(const ivm__index *index, const ivm__keys *keys, ivm__probe *probe, uint32_t capacity, uint32_t *positions,
                           ivm__row_id *rows);
-/* The first row of one key, or IVM__ROW_NONE; further ones by ivm__index_next(). */
-ivm__row_id ivm__index_find(const ivm__index *index, const uint64_t *words, uint64_t hash);
-static inline ivm__row_id ivm__index_next(const ivm__index *index, ivm__row_id row)
-{
-    return index->chain_next ? index->chain_next[row] : IVM__ROW_NONE;
-}
+/* The rows of one key one by one: IVM__ROW_NONE at the end. *next is 0 at first. */
+ivm__row_id ivm__index_find(const ivm__index *index, const uint64_t *words, uint64_t hash, uint32_t *next);
 
 /* The store's side. Reserve makes room for `rows` more ids so that linking cannot fail. */
-ivm_status ivm__index_create(ivm__store *store, const uint32_t *columns, uint32_t columns_count, ivm__index **index) IVM_MUST_CHECK;
+ivm_status ivm__index_create(ivm__store *store, const uint32_t *columns, uint32_t columns_count, bool unique,
+                             ivm__index **index) IVM_MUST_CHECK;
 void ivm__index_free(ivm__index *index);
 ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows) IVM_MUST_CHECK;
 void ivm__index_link(ivm__index *index, ivm__row_id row);

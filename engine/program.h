@@ -14,7 +14,8 @@
 typedef struct ivm__step {
     ivm_engine *engine;
     ivm__memory *memory;
-    ivm__arena *arena; /* all that lives no longer than the step */
+    ivm__arena *arena;   /* what lives until the step ends: deltas kept by joins */
+    ivm__arena *scratch; /* last in, first out: vectors, keys, results of expressions. Who emits marks before and goes back after */
     ivm__texts *texts;
     uint64_t seed;
     bool initial; /* a view is being filled: before is nothing, and each table's delta its whole content */
@@ -54,19 +55,11 @@ static inline ivm_status ivm__emit(ivm__operator *self, ivm__step *step, const i
     return self->next && chunk->rows_count ? self->next->class->consume(self->next, step, self->next_port, chunk) : IVM_OK;
 }
 
-/* What a view's rows are read from. The root operator gives it: the view's rows in a store, columns first, and the changes of the last
- * step until the next one begins. */
-typedef struct ivm__result {
-    ivm__store *store;
-    /* The net changes of the step that was last committed, as chunks in the arena; *next 0 at first; *chunk NULL at the end. */
-    ivm_status (*changes)(ivm__operator *root, ivm__arena *arena, uint32_t *next, ivm__chunk **chunk);
-} ivm__result;
-
 typedef struct ivm__program {
     ivm__memory *memory;
     ivm__operator **operators; /* in the order in which they run; the last is the root */
     uint32_t operators_count, operators_capacity;
-    ivm__result result;
+    ivm__store *result; /* the root's: the view's rows, each of its own weight, and through ivm__store_changes_last() the last step's changes */
 } ivm__program;
 
 ivm_status ivm__program_add(ivm__program *program, ivm__operator *operator) IVM_MUST_CHECK; /* takes it, whatever the outcome */

@@ -1,8 +1,12 @@
 /* Stores: the rows of a Z-set in state, in pages that snapshots share (copy on write), with the weight before and after the step under way.
  *
  * A row's header is {int32 weight, uint32 touch}. touch 0: the row is as it was when the step began, or was appended by it (its id is at or
- * past `step_end`; its weight before is 0). Otherwise touched[touch - 1] holds its weight before and after. A weight outside int32 keeps
- * its touch entry between steps. The touched rows are the undo log, and both readings cost one load more than none.
+ * past `step_end`; its weight before is 0). Otherwise touched[touch - 1] holds its weight before and after. The touched rows are the undo
+ * log, and both readings cost one load more than none. Bodies never change: an update is one row gone and one come. A weight outside int32
+ * lies in `heavy`, a short list in row order that snapshots copy; its header says IVM__WEIGHT_HEAVY.
+ *
+ * The touch list of the last committed step is kept until the next commit, and so are the rows it took out (unlinked, but neither their
+ * ids nor their texts given back): they are the changes that ivm_read_changes() shows, at no cost to the step.
  *
  *     step:    reserve, append / insert / touch + weight_set ...   then   commit (sweeps rows of weight 0)   or   undo
  *
@@ -17,6 +21,8 @@ typedef uint32_t ivm__row_id;
 #define IVM__PAGE_BYTES 16384u /* about: a page holds a power of two of rows */
 
 typedef enum ivm__reading { IVM__READ_OLD, IVM__READ_CUR } ivm__reading;
+
+#define IVM__WEIGHT_HEAVY INT32_MIN
 
 typedef struct ivm__row_header {
     int32_t weight; /* the present weight where touch is 0 */
@@ -42,6 +48,11 @@ typedef struct ivm__pages {
     ivm__page *page[];
 } ivm__pages;
 
+typedef struct ivm__heavy {
+    ivm__row_id row;
+    int64_t weight;
+} ivm__heavy;
+
 struct ivm__index;
 
 typedef struct ivm__store {
@@ -57,8 +68,13 @@ typedef struct ivm__store {
     ivm__weight weight_max;         /* no present weight has been greater (never falls) */
     ivm__row_id *free;              /* ids to give again */
     uint32_t free_count, free_capacity;
-    ivm__touch *touched;
-    uint32_t touched_count, touched_capacity, touched_kept; /* the first `kept` entries are of rows whose weight is out of int32 */
+    ivm__touch *touched;            /* of the step under way */
+    uint32_t touched_count, touched_capacity;
+    ivm__touch *last;               /* of the step last committed, and the rows it appended */
+    uint32_t last_count, last_capacity;
+    ivm__row_id last_first, last_end;
+    ivm__heavy *heavy;
+    uint32_t heavy_count, heavy_capacity;
     struct ivm__index *indexes;     /* linked through index->next_of_store */
 } ivm__store;
 
@@ -72,11 +88,15 @@ static inline uint8_t *ivm__store_row(const ivm__store *store, ivm__row_id row)
 {
     return store->pages->page[row >> store->page_shift]->rows + (size_t)(row & store->page_mask) * store->layout->stride;
 }
+int64_t ivm__store_heavy(const ivm__store *store, ivm__row_id row);
 static inline ivm__weight ivm__store_weight_at(const ivm__store *store, ivm__row_id row, const uint8_t *at, ivm__reading reading)
 {
     const ivm__row_header *header = (const ivm__row_header *)(const void *)at;
     if (ivm__likely(header->touch == 0)) {
-        return reading == IVM__READ_OLD && row >= store->step_end ? 0 : header->weight;
+        if (reading == IVM__READ_OLD && row >= store->step_end) {
+            return 0;
+        }
+        return ivm__likely(header->weight != IVM__WEIGHT_HEAVY) ? header->weight : ivm__store_heavy(store, row);
     }
     const ivm__touch *touch = &store->touched[header->touch - 1];
     return reading == IVM__READ_OLD ? touch->before : touch->after;
@@ -86,28 +106,31 @@ static inline ivm__weight ivm__store_weight(const ivm__store *store, ivm__row_id
     return ivm__store_weight_at(store, row, ivm__store_row(store, row), reading);
 }
 
-/* Makes room for `rows` new rows, in pages, touched, free list and every index, so that as many appends or inserts cannot fail. */
+/* Makes room for `rows` new rows, in pages (those of the free ids that would be given next become the store's own), touched, free
+ * list and every index, so that as many appends or inserts cannot fail. */
 ivm_status ivm__store_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
 /* A new row of this int32 weight after (not 0), at the end and untouched: for bulk inserts. The caller writes the body, then links. */
 ivm__row_id ivm__store_append(ivm__store *store, int32_t weight);
 /* A new row, touched, weight before 0; may take a free id. The caller writes the body, then links. */
 ivm__row_id ivm__store_insert(ivm__store *store, ivm__weight weight);
-/* Takes references to the row's texts and links it into every index. */
+/* Takes references to the row's texts and links it into every index. Cannot fail. */
 void ivm__store_link(ivm__store *store, ivm__row_id row);
 /* Keeps the row's weight before (and makes its page the store's own). Fails only for memory; the row is then as it was. */
 ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row) IVM_MUST_CHECK;
-/* The weight after, of a touched row. */
+/* The weight after, of a touched row. In a step it may be anything of 128 bits; when the step commits it must fit int64. */
 void ivm__store_weight_set(ivm__store *store, ivm__row_id row, ivm__weight after);
 /* Touches and adds. */
 ivm_status ivm__store_weight_add(ivm__store *store, ivm__row_id row, ivm__weight weight) IVM_MUST_CHECK;
 
-/* Ends the step: forgets weights before, unlinks and frees rows of weight 0. Cannot fail. */
+/* Ends the step: unlinks rows of weight 0, frees those the step before took out, keeps the touch list as the last. Cannot fail. */
 void ivm__store_commit(ivm__store *store);
 /* Ends the step as if it had not been. Cannot fail. */
 void ivm__store_undo(ivm__store *store);
 
-/* The store's index over these columns in this order, made and filled (in one pass) if there is none. */
-ivm_status ivm__store_index(ivm__store *store, const uint32_t *columns, uint32_t columns_count, struct ivm__index **index) IVM_MUST_CHECK;
+/* The store's index over these columns in this order, made and filled (in one pass, with the rows gone in this step) if there is none.
+ * `unique`: no two rows of non-zero weight have one key (but a step's old and new row may stand side by side). */
+ivm_status ivm__store_index(ivm__store *store, const uint32_t *columns, uint32_t columns_count, bool unique,
+                            struct ivm__index **index) IVM_MUST_CHECK;
 /* The same, but only if it exists; else NULL. */
 struct ivm__index *ivm__store_index_find(const ivm__store *store, const uint32_t *columns, uint32_t columns_count);
 
@@ -117,6 +140,8 @@ uint32_t ivm__store_scan(const ivm__store *store, ivm__reading reading, uint32_t
                          ivm__weight *weights);
 /* Walks what the step changed so far: rows whose weight after differs from before; weights[i] = after - before. Appended rows too. */
 uint32_t ivm__store_changes(const ivm__store *store, uint32_t *next, uint32_t capacity, ivm__row_id *rows, ivm__weight *weights);
+/* The same for the step last committed. */
+uint32_t ivm__store_changes_last(const ivm__store *store, uint32_t *next, uint32_t capacity, ivm__row_id *rows, ivm__weight *weights);
 /* One column of these rows into a vector with room (nulls given where the layout may hold nulls). Prefetches. */
 void ivm__store_gather(const ivm__store *store, const ivm__row_id *rows, uint32_t count, uint32_t column, ivm__vector *out);
 

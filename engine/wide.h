@@ -36,5 +36,4 @@ double ivm__quotient_round(bool negative, const uint64_t *numerator, uint32_t nu
                            uint32_t denominator_limbs);
 /* value / (10^scale * count), correctly rounded; count > 0. */
 double ivm__decimal_to_double(ivm__int256 value, uint32_t scale, uint64_t count);
-/* int64 against double, exactly as converting the integer to the nearest double first. */
 #endif

@@ -22,7 +22,8 @@ ivm_status ivm__zset_add(ivm__zset *zset, ivm__arena *arena, const ivm__chunk *c
  * ivm__store_scan. *chunk is NULL at the end. */
 ivm_status ivm__store_chunk(const ivm__store *store, ivm__arena *arena, ivm__reading reading, uint32_t *next,
                             ivm__chunk **chunk) IVM_MUST_CHECK;
-/* The same for what the step changed. */
+/* The same for what the step changed so far, and for what the step last committed changed. */
 ivm_status ivm__store_change_chunk(const ivm__store *store, ivm__arena *arena, uint32_t *next, ivm__chunk **chunk) IVM_MUST_CHECK;
+ivm_status ivm__store_last_chunk(const ivm__store *store, ivm__arena *arena, uint32_t *next, ivm__chunk **chunk) IVM_MUST_CHECK;
 
 #endif

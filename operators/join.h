@@ -7,6 +7,11 @@
  * instantiates each from cached probe orders, runs it, and counts what it did. Cost of a term: the driver's rows times the matches on
  * the way.
  *
+ * A leaf with an operator below it keeps its rows in a store of its own, the needed columns alone. In a step: its delta is gathered apart (and
+ * consolidated where a weight is negative); if a term is to read it as cur or old and it is not kept yet, it is loaded with
+ * step->loading set as it was before the step and committed; only then its delta is added. A load that fails is cleared. An
+ * initial step loads nothing: before is empty, and the only term reads cur.
+ *
  * Columns are numbered through all leaves in reading order; the join emits those that are needed above, the others uncarried. */
 #ifndef IVM__JOIN_H
 #define IVM__JOIN_H
@@ -70,6 +75,9 @@ typedef struct ivm__join_planner {
     /* Before the terms; may fail (unsupported, memory). Sets the step's counts of pruned and empty masks. */
     ivm_status (*begin)(void *state, ivm__step *step, const ivm__leaf_delta *leaves, uint32_t leaves_count);
     bool (*next)(void *state, ivm__term *term);
+    /* The step's decision becomes the one that explain tells of, or is forgotten. Cannot fail. */
+    void (*commit)(void *state);
+    void (*undo)(void *state);
     void (*free)(void *state, ivm__memory *memory);
 } ivm__join_planner;
 

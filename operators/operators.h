@@ -31,16 +31,17 @@ typedef struct ivm__aggregate_spec {
 } ivm__aggregate_spec;
 
 /* Emits the group expressions' values, then the aggregates'. `having` reads those; NULL: all groups. Without groups one row always
- * exists. The argument arrays are copied, the expressions taken. As a root it gives the view's result itself: a row a group, changed in place. */
+ * exists. The argument arrays are copied, the expressions taken. As a root it gives the view's result itself: a row a group whose group
+ * passes `having`; a group that changes its value is one row gone and one come. */
 ivm_status ivm__aggregate_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, ivm__expression **groups, uint32_t groups_count,
                                  const ivm__aggregate_spec *aggregates, uint32_t aggregates_count, ivm__expression *having,
                                  ivm__operator **operator) IVM_MUST_CHECK;
-void ivm__aggregate_result(ivm__operator *aggregate, ivm__result *result);
+ivm__store *ivm__aggregate_result(ivm__operator *aggregate);
 
 /* ---- materialize: a view's rows as a Z-set ----------------------------------------------------------------------------------------- */
 /* The root where the operator below keeps no rows of its own. overflow where a row's net weight leaves int64. */
 ivm_status ivm__materialize_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,
                                    ivm__operator **operator) IVM_MUST_CHECK;
-void ivm__materialize_result(ivm__operator *materialize, ivm__result *result);
+ivm__store *ivm__materialize_result(ivm__operator *materialize);
 
 #endif

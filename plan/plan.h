@@ -124,7 +124,7 @@ void ivm__graph_free(ivm__graph *graph); /* NULL is fine */
 
 typedef struct ivm__edge {
     uint32_t child, parent; /* leaves */
-    const ivm_fact *fact;
+    uint64_t fact_id;       /* the fact may be gone when explain tells of a past step */
 } ivm__edge;
 
 /* The edges of these facts in the join: child and parent leaf repeat the rows of the fact's tables and the join equates every one of its
@@ -144,6 +144,20 @@ typedef struct ivm__mask_counts {
 } ivm__mask_counts;
 ivm__mask_counts ivm__mask_count(uint32_t leaves_count, uint64_t skip, uint64_t empty);
 
+/* What was decided for one step: everything explain tells. */
+typedef struct ivm__decision {
+    bool made;
+    bool initial;
+    ivm_planner_options options;
+    uint64_t skip, empty;
+    ivm__mask_counts counts;
+    bool telescoping;
+    double estimate_mobius, estimate_telescoping; /* probes */
+    uint32_t order[IVM_JOIN_LEAVES_MAX]; /* telescoping: the leaves that have a term, each read as cur by those after it */
+    uint32_t order_count;
+    ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX];
+} ivm__decision;
+
 /* A join's planner: from the step's leaf deltas to terms; what it decided last is what explain tells. */
 typedef struct ivm__term_plan {
     ivm_engine *engine;
@@ -151,27 +165,19 @@ typedef struct ivm__term_plan {
     ivm__edge *edges;       /* cached for facts_version */
     uint32_t edges_count;
     uint64_t facts_version;
-    bool has_run;
-    /* the last step's */
-    ivm_planner_options options;
-    uint64_t skip, empty;
-    ivm__mask_counts counts;
-    bool telescoping;
-    double estimate_mobius, estimate_telescoping; /* probes */
-    uint32_t order[IVM_JOIN_LEAVES_MAX]; /* of telescoping: leaves that change, those read cur by all before */
-    uint32_t order_count;
-    ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX];
-    /* the cursor */
-    uint64_t mask_next;
-    uint32_t order_next;
+    ivm__decision now;      /* of the step under way */
+    ivm__decision last;     /* of the step last committed */
+    uint64_t term_next; /* the cursor of ivm__decision_term() */
 } ivm__term_plan;
 
 ivm_status ivm__term_plan_create(ivm_engine *engine, ivm__graph *graph, ivm__term_plan **plan) IVM_MUST_CHECK;
 /* As the join operator's planner; the operator frees it. */
 ivm__join_planner ivm__term_planner(ivm__term_plan *plan);
-/* Fills in the decision for given shapes without running anything: for explain. */
-ivm_status ivm__term_plan_decide(ivm__term_plan *plan, const ivm_planner_options *options, const ivm__edge *edges, uint32_t edges_count,
-                                 const ivm__leaf_delta *leaves, uint64_t empty, bool initial);
+/* Makes a decision from given shapes without running anything: the planner's begin() and explain both go through it. */
+void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edge *edges, uint32_t edges_count,
+                      const ivm__leaf_delta *leaves, uint64_t empty, bool initial, ivm__decision *decision);
+/* The terms of a decision one by one: *next 0 at first; false at the end. */
+bool ivm__decision_term(const ivm__decision *decision, uint32_t leaves_count, uint64_t *next, ivm__term *term);
 
 /* ---- Programs (plan/compile.c) and explain (plan/explain*.c) ---------------------------------------------------------------------------- */
 

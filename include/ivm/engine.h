@@ -22,12 +22,14 @@ typedef struct ivm_fact ivm_fact;
 #define IVM_JOIN_LEAVES_MAX 64
 #define IVM_MASKS_RUN_MAX (1u << 18) /* masks one join may run in one push under IVM_JOIN_MOBIUS */
 #define IVM_TABLE_ROWS_MAX 4000000000u
+#define IVM_STRING_SIZE_MAX 0x7fffffffu
 
 /* ---- Memory ---------------------------------------------------------------------------------------------------------------------- */
 
 /* Where an engine's memory comes from. All three are called with `context`; allocate and resize return memory aligned to 16 bytes or
  * NULL; resize and release get the size that was asked for. They may be called from any thread that uses the engine or closes one of
- * its snapshots, so they must be thread-safe. */
+ * its snapshots, so they must be thread-safe; a batch uses them too and may outlive its engine, and so must `context`. Batches are not
+ * counted in bytes_held. Plans, expressions and explain's texts belong to no engine and come from malloc. */
 typedef struct ivm_allocator {
     void *(*allocate)(void *context, size_t size);
     void *(*resize)(void *context, void *memory, size_t size_old, size_t size_new);
@@ -81,11 +83,13 @@ typedef struct ivm_column_definition {
     bool not_null;
 } ivm_column_definition;
 
-/* `key`: column names with commas between them, NULL or "" for a table without a key. Key columns are never null. A table without a key
+/* Lists of names are split at commas (and pairs at "="), space around a name is dropped: a name with such characters cannot be written in
+ * one. Options structs say their version; 0 means 1 for ever.
+ * `key`: column names with commas between them, NULL or "" for a table without a key. Key columns are never null. A table without a key
  * is a bag: a row may be in it many times.
  * `append_only`: a batch whose net change deletes from it is refused. */
 typedef struct ivm_table_options {
-    uint32_t version; /* IVM_TABLE_OPTIONS_VERSION; 0 means the same */
+    uint32_t version; /* IVM_TABLE_OPTIONS_VERSION; 0 means 1 */
     const ivm_column_definition *columns;
     size_t columns_count;
     const char *key;
@@ -143,6 +147,7 @@ typedef struct ivm_stats {
     uint64_t rows_matched;     /* rows such probes found */
     uint64_t bytes_held;       /* what the engine holds of its allocator's memory, now */
     uint64_t nanoseconds;      /* time inside ivm_push_batch() */
+    uint64_t reserved[6];      /* 0 */
 } ivm_stats;
 IVM_API void ivm_engine_stats(ivm_engine *engine, ivm_stats *stats);
 

@@ -11,11 +11,18 @@ extern "C" {
 
 /* ---- Views ----------------------------------------------------------------------------------------------------------------------- */
 
-/* Makes a view of a plan, filled from the rows its tables hold now. Takes the plan: freed whatever the outcome. The engine owns *view:
+typedef struct ivm_view_options {
+    uint32_t version; /* IVM_VIEW_OPTIONS_VERSION; 0 means 1 */
+} ivm_view_options;
+#define IVM_VIEW_OPTIONS_VERSION 1u
+
+/* Makes a view of a plan, filled from the rows its tables hold now. `options` may be NULL. Takes the plan: freed whatever the outcome. The engine owns *view:
  * valid until it is dropped or the engine closed. Cost: the plan computed once over the tables' rows.
  * Codes: a builder's cause for a NULL plan; unknown_table, unknown_column, ambiguous_column, type_mismatch, invalid_plan,
  * already_exists, overflow, unsupported, out_of_memory. */
-IVM_API ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan, ivm_view **view, ivm_error *error) IVM_MUST_CHECK;
+IVM_API ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan, const ivm_view_options *options, ivm_view **view,
+                                   ivm_error *error) IVM_MUST_CHECK;
+/* Drops a view and its state; snapshots of it stay readable. in_use from inside a callback. */
 IVM_API ivm_status ivm_view_drop(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
 /* Names and types, as for tables. */
@@ -36,12 +43,13 @@ IVM_API ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm
 IVM_API ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 IVM_API void ivm_snapshot_close(ivm_snapshot *snapshot);
 
-/* The next rows, at most about a thousand, as columns; each distinct row once with its weight, in no order. False at the end, and then
+/* The next rows, at most about a thousand, as columns with their weights, in no order. A view's distinct rows come once each; a bag's equal
+ * rows may come apart, each with a weight of its own, and so they are counted. False at the end, and then
  * from the start again. The arrays are the snapshot's, valid until the next call on it. Takes no lock. out_of_memory is told by
  * ivm_snapshot_status(): a cursor that ends early is at its end. */
 IVM_API bool ivm_snapshot_next(ivm_snapshot *snapshot, ivm_rows *rows);
 IVM_API ivm_status ivm_snapshot_status(const ivm_snapshot *snapshot);
-/* How many distinct rows there are; the sum of their weights is theirs to add up. */
+/* How many rows the cursor gives in all. */
 IVM_API uint64_t ivm_snapshot_rows_count(const ivm_snapshot *snapshot);
 IVM_API size_t ivm_snapshot_columns_count(const ivm_snapshot *snapshot);
 IVM_API ivm_type ivm_snapshot_column_type(const ivm_snapshot *snapshot, size_t column);
@@ -64,11 +72,12 @@ typedef struct ivm_stated_shape {
 /* A stated foreign key; names as for ivm_foreign_key_declare(). */
 typedef struct ivm_stated_fact {
     const char *child, *columns, *parent, *parent_columns;
+    ivm_trust trust;
 } ivm_stated_fact;
 
 /* Stated facts to plan from, without data. A table not named may have changed in any way. `facts_stated` false: the declared ones hold. */
 typedef struct ivm_explain_options {
-    uint32_t version; /* IVM_EXPLAIN_OPTIONS_VERSION */
+    uint32_t version; /* IVM_EXPLAIN_OPTIONS_VERSION; 0 means 1 */
     const ivm_stated_shape *shapes;
     size_t shapes_count;
     bool facts_stated;
@@ -79,7 +88,20 @@ typedef struct ivm_explain_options {
 
 /* How the view's joins were brought up to date in the last push (`stated` NULL) or would be from stated facts: leaves and their facts, skip mask,
  * counts of masks (computed, never enumerated), each mask as pruned, empty or run for up to six leaves and beyond that the first 64 that
- * run, readings and probe order of each term. The caller frees *text with ivm_text_free(). unknown_table, unknown_column,
+ * run, readings and probe order of each term.
+ *
+ * JSON: {"view": name, "stated": bool, "joins": [join ...]}, joins in reading order, each
+ *   {"inputs": n, "leaves": [{"leaf", "name", "table", "columns", "delta": "unchanged"|"insert_only"|"mixed", "delta_rows", "skipped"}],
+ *    "facts": [{"child": leaf, "parent": leaf, "on": [[child column, parent column] ...]}], "skip_mask": "0110",
+ *    "all", "pruned", "empty", "run": counts of masks, "masks": the first 64 that are run, in ascending order,
+ *    "all_masks": [{"mask", "state": "pruned"|"empty"|"run"}] for up to six leaves,
+ *    "join_rule": "mobius"|"telescoping", "estimated_probes": {"mobius", "telescoping"},
+ *    "terms": [{"mask", "sign", "driver", "readings": ["delta"|"cur"|"old" ...], "probes": [{"leaf", "on": [[column, column] ...]}]}] (the first 64)}
+ * A mask is written in binary, highest leaf first. Counts are those of the Moebius form whatever rule ran; one past int64 is a string
+ * of digits. Without skip_empty no mask is empty and all that are not pruned are run. Before the first push: of the view's filling, where
+ * each leaf's delta is all it holds.
+ *
+ * The caller frees *text with ivm_text_free(). unknown_table, unknown_column,
  * invalid_argument, out_of_memory. */
 IVM_API ivm_status ivm_explain(ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format, char **text,
                                ivm_error *error) IVM_MUST_CHECK;
