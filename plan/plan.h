@@ -124,13 +124,20 @@ void ivm__graph_free(ivm__graph *graph); /* NULL is fine */
 
 typedef struct ivm__edge {
     uint32_t child, parent; /* leaves */
-    uint64_t fact_id;       /* the fact may be gone when explain tells of a past step */
+    uint32_t pairs_first, pairs_count; /* the equated columns, among the edges' pairs */
 } ivm__edge;
+
+typedef struct ivm__edges {
+    ivm__edge *edge;
+    uint32_t count, capacity;
+    ivm__equality *pairs; /* join columns: of the child, of the parent */
+    uint32_t pairs_count, pairs_capacity;
+} ivm__edges;
 
 /* The edges of these facts in the join: child and parent leaf repeat the rows of the fact's tables and the join equates every one of its
  * columns in their pairs. A fact from a table to itself gives none. */
-ivm_status ivm__graph_edges(const ivm__graph *graph, const ivm_fact *const *facts, uint32_t facts_count, ivm__edge **edges,
-                            uint32_t *edges_count) IVM_MUST_CHECK;
+ivm_status ivm__edges_add(ivm__edges *edges, const ivm__graph *graph, const ivm_fact *fact) IVM_MUST_CHECK;
+void ivm__edges_free(ivm__edges *edges, ivm__memory *memory); /* empty after */
 
 /* ---- Masks and terms (plan/mask.c, plan/terms.c) ---------------------------------------------------------------------------------- */
 
@@ -153,6 +160,7 @@ typedef struct ivm__decision {
     ivm__mask_counts counts;
     bool telescoping;
     double estimate_mobius, estimate_telescoping; /* probes */
+    double cost[IVM_JOIN_LEAVES_MAX];             /* probes of a term that this leaf drives */
     uint32_t order[IVM_JOIN_LEAVES_MAX]; /* telescoping: the leaves that have a term, each read as cur by those after it */
     uint32_t order_count;
     ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX];
@@ -162,8 +170,7 @@ typedef struct ivm__decision {
 typedef struct ivm__term_plan {
     ivm_engine *engine;
     ivm__graph *graph;      /* borrowed */
-    ivm__edge *edges;       /* cached for facts_version */
-    uint32_t edges_count;
+    ivm__edges edges;       /* cached for facts_version */
     uint64_t facts_version;
     ivm__decision now;      /* of the step under way */
     ivm__decision last;     /* of the step last committed */
@@ -174,8 +181,8 @@ ivm_status ivm__term_plan_create(ivm_engine *engine, ivm__graph *graph, ivm__ter
 /* As the join operator's planner; the operator frees it. */
 ivm__join_planner ivm__term_planner(ivm__term_plan *plan);
 /* Makes a decision from given shapes without running anything: the planner's begin() and explain both go through it. */
-void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edge *edges, uint32_t edges_count,
-                      const ivm__leaf_delta *leaves, uint64_t empty, bool initial, ivm__decision *decision);
+void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edges *edges, const ivm__leaf_delta *leaves,
+                      uint64_t empty, bool initial, ivm__decision *decision);
 /* The terms of a decision one by one: *next 0 at first; false at the end. */
 bool ivm__decision_term(const ivm__decision *decision, uint32_t leaves_count, uint64_t *next, ivm__term *term);
 

@@ -98,8 +98,8 @@ typedef struct ivm_explain_options {
  *    "join_rule": "mobius"|"telescoping", "estimated_probes": {"mobius", "telescoping"},
  *    "terms": [{"mask", "sign", "driver", "readings": ["delta"|"cur"|"old" ...], "probes": [{"leaf", "on": [[column, column] ...]}]}] (the first 64)}
  * A mask is written in binary, highest leaf first. Counts are those of the Moebius form whatever rule ran; one past int64 is a string
- * of digits. Without skip_empty no mask is empty and all that are not pruned are run. Before the first push: of the view's filling, where
- * each leaf's delta is all it holds.
+ * of digits. Without skip_empty no mask is empty and all that are not pruned are run. Before the view's first push nothing has
+ * changed: every mask is empty.
  *
  * The caller frees *text with ivm_text_free(). unknown_table, unknown_column,
  * invalid_argument, out_of_memory. */

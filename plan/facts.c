@@ -1,0 +1,73 @@
+/* Facts over leaves: which leaf of a join refers to which. A fact leads from leaf C to leaf P if each repeats rows of its table, filtered and
+ * projected or not, no cast or computation touches the fact's columns, and the join equates every one of them in its pair, directly or
+ * through other equalities of the same type. One column of two is not enough. Tables are compared by identity, so that a table dropped and
+ * made again inherits nothing, and every alias is a leaf of its own. Cost: pairs of leaves of the two tables; cached until facts change. */
+#include "plan.h"
+
+/* A column of the leaf that holds this column of its table and is equal to the join column `to` (of class `class`); UINT32_MAX: none. */
+static uint32_t leaf_column_in_class(const ivm__graph *graph, const ivm__graph_leaf *leaf, uint32_t table_column, uint32_t class)
+{
+    for (uint32_t i = 0; i < leaf->columns_count; i++) {
+        uint32_t at = leaf->columns_first + i;
+        if (leaf->origin[i] == table_column && graph->class_of[at] == class) {
+            return at;
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* The join columns through which one pair of the fact's columns is equated. */
+static bool pair_equated(const ivm__graph *graph, const ivm__graph_leaf *child, const ivm__graph_leaf *parent, uint32_t child_column,
+                         uint32_t parent_column, ivm__equality *pair)
+{
+    for (uint32_t i = 0; i < child->columns_count; i++) {
+        if (child->origin[i] != child_column) {
+            continue;
+        }
+        uint32_t at = child->columns_first + i;
+        uint32_t other = leaf_column_in_class(graph, parent, parent_column, graph->class_of[at]);
+        if (other != UINT32_MAX) {
+            *pair = (ivm__equality){ at, other };
+            return true;
+        }
+    }
+    return false;
+}
+
+static ivm_status edge_add(ivm__edges *edges, const ivm__graph *graph, const ivm_fact *fact, uint32_t child, uint32_t parent)
+{
+    IVM_TRY(ivm__grow(graph->memory, (void **)&edges->edge, &edges->capacity, (uint64_t)edges->count + 1, sizeof *edges->edge));
+    IVM_TRY(ivm__grow(graph->memory, (void **)&edges->pairs, &edges->pairs_capacity, (uint64_t)edges->pairs_count + fact->columns_count,
+                      sizeof *edges->pairs));
+    for (uint32_t i = 0; i < fact->columns_count; i++) {
+        if (!pair_equated(graph, &graph->leaves[child], &graph->leaves[parent], fact->child_columns[i], fact->parent_columns[i],
+                          &edges->pairs[edges->pairs_count + i])) {
+            return IVM_OK;
+        }
+    }
+    edges->edge[edges->count++] = (ivm__edge){ child, parent, edges->pairs_count, fact->columns_count };
+    edges->pairs_count += fact->columns_count;
+    return IVM_OK;
+}
+
+ivm_status ivm__edges_add(ivm__edges *edges, const ivm__graph *graph, const ivm_fact *fact)
+{
+    if (fact->child == fact->parent) {
+        return IVM_OK;
+    }
+    for (uint32_t child = 0; child < graph->leaves_count; child++) {
+        for (uint32_t parent = 0; parent < graph->leaves_count; parent++) {
+            if (graph->leaves[child].table == fact->child && graph->leaves[parent].table == fact->parent) {
+                IVM_TRY(edge_add(edges, graph, fact, child, parent));
+            }
+        }
+    }
+    return IVM_OK;
+}
+
+void ivm__edges_free(ivm__edges *edges, ivm__memory *memory)
+{
+    ivm__release(memory, edges->edge, edges->capacity * sizeof *edges->edge);
+    ivm__release(memory, edges->pairs, edges->pairs_capacity * sizeof *edges->pairs);
+    *edges = (ivm__edges){ 0 };
+}

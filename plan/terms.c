@@ -1,0 +1,311 @@
+/* Terms: from what a batch changed to the terms that run, decided anew for every step.
+ *
+ *     Moebius       one term for every mask of changed leaves that the skip mask leaves: delta for the leaves in it, cur for the others,
+ *                   sign (-1)^(|mask| - 1)
+ *     telescoping   one term for every changed leaf that is not skipped, in an order: cur for those before it, old for those after
+ *
+ * A skipped leaf is read as cur by every term: its new rows may be taken as added first, which changes nothing. Leaves are ordered by size, so
+ * that the fact table's delta comes last and finds every dimension as it is now. `auto` takes the form with fewer estimated probes. An
+ * initial step has an empty before: of telescoping only the last term is left, all others cur. */
+#include "plan.h"
+
+/* ---- Estimates ------------------------------------------------------------------------------------------------------------------ */
+
+static double leaf_rows(const ivm__graph *graph, const ivm__leaf_delta *leaves, uint32_t leaf)
+{
+    const ivm_table *table = graph->leaves[leaf].table;
+    uint64_t rows = leaves[leaf].rows_live;
+    if (rows == 0 && table) {
+        rows = table->store.rows_live;
+    }
+    return rows ? (double)rows : 1;
+}
+
+static uint32_t leaf_of_column(const ivm__graph *graph, uint32_t column)
+{
+    uint32_t leaf = 0;
+    while (column >= graph->leaves[leaf].columns_first + graph->leaves[leaf].columns_count) {
+        leaf++;
+    }
+    return leaf;
+}
+
+static bool probes_whole_key(const ivm__graph_leaf *leaf, const ivm__probe_spec *probe)
+{
+    if (!leaf->table || leaf->table->key_count == 0) {
+        return false;
+    }
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < leaf->table->key_count; k++) {
+        for (uint32_t i = 0; i < probe->keys_count; i++) {
+            if (leaf->origin[probe->keys[i].to] == leaf->table->key[k]) {
+                found++;
+                break;
+            }
+        }
+    }
+    return found == leaf->table->key_count;
+}
+
+/* Rows that one row finds: one where the whole key is given; else as many as come on each row of the leaf that asks. */
+static double probe_fanout(const ivm__graph *graph, const ivm__leaf_delta *leaves, const ivm__probe_spec *probe)
+{
+    double rows = leaf_rows(graph, leaves, probe->leaf);
+    if (probe->keys_count == 0) {
+        return rows;
+    }
+    if (probes_whole_key(&graph->leaves[probe->leaf], probe)) {
+        return 1;
+    }
+    double fanout = rows / leaf_rows(graph, leaves, leaf_of_column(graph, probe->keys[0].from));
+    return fanout > 1 ? fanout : 1;
+}
+
+/* Probes of a term driven by this leaf's delta. */
+static double term_cost(const ivm__graph *graph, const ivm__leaf_delta *leaves, uint32_t driver)
+{
+    const ivm__probe_order *order = &graph->orders[driver];
+    double rows = (double)leaves[driver].rows_count, cost = 0;
+    for (uint32_t i = 0; i < order->probes_count; i++) {
+        cost += rows;
+        rows *= probe_fanout(graph, leaves, &order->probes[i]);
+    }
+    return cost;
+}
+
+/* Of all masks the least costly member drives: the j-th cheapest of k leaves drives 2^(k - j) of them. */
+static double mobius_cost(const ivm__decision *decision, uint64_t leaves)
+{
+    double cost = 0, masks = 1;
+    for (uint64_t left = leaves; left;) {
+        uint32_t dearest = (uint32_t)__builtin_ctzll(left);
+        for (uint64_t rest = left; rest; rest &= rest - 1) {
+            uint32_t leaf = (uint32_t)__builtin_ctzll(rest);
+            if (decision->cost[leaf] > decision->cost[dearest]) {
+                dearest = leaf;
+            }
+        }
+        cost += decision->cost[dearest] * masks;
+        masks *= 2;
+        left &= ~(1ull << dearest);
+    }
+    return cost;
+}
+
+/* ---- Deciding ------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t leaves_to_run(const ivm__decision *decision, uint32_t leaves_count)
+{
+    uint64_t all = leaves_count == 64 ? UINT64_MAX : (1ull << leaves_count) - 1;
+    return all & ~decision->skip & ~(decision->options.skip_empty ? decision->empty : 0);
+}
+
+/* The leaves that have a term, smaller relations first. */
+static void order_leaves(const ivm__graph *graph, ivm__decision *decision)
+{
+    uint64_t run = leaves_to_run(decision, graph->leaves_count);
+    decision->order_count = 0;
+    for (; run; run &= run - 1) {
+        uint32_t leaf = (uint32_t)__builtin_ctzll(run), at = decision->order_count++;
+        double rows = leaf_rows(graph, decision->leaves, leaf);
+        for (; at > 0 && leaf_rows(graph, decision->leaves, decision->order[at - 1]) > rows; at--) {
+            decision->order[at] = decision->order[at - 1];
+        }
+        decision->order[at] = leaf;
+    }
+}
+
+/* Fills a view: the leaf from which the fewest probes are made reads its whole content. */
+static void decide_initial(const ivm__graph *graph, ivm__decision *decision)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < graph->leaves_count; i++) {
+        if (decision->cost[i] < decision->cost[best]) {
+            best = i;
+        }
+    }
+    decision->order[0] = best;
+    decision->order_count = 1;
+    decision->telescoping = true;
+}
+
+static bool prefers_telescoping(const ivm__decision *decision)
+{
+    switch (decision->options.join_rule) {
+    case IVM_JOIN_MOBIUS:
+        return false;
+    case IVM_JOIN_TELESCOPING:
+        return true;
+    default:
+        return decision->counts.run > IVM_MASKS_RUN_MAX || decision->estimate_telescoping < decision->estimate_mobius;
+    }
+}
+
+void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edges *edges, const ivm__leaf_delta *leaves,
+                      uint64_t empty, bool initial, ivm__decision *decision)
+{
+    *decision = (ivm__decision){ .made = true, .initial = initial, .options = *options, .empty = empty };
+    memcpy(decision->leaves, leaves, graph->leaves_count * sizeof *leaves);
+    uint64_t insert_only = 0;
+    for (uint32_t i = 0; i < graph->leaves_count; i++) {
+        insert_only |= (uint64_t)(graph->leaves[i].table && leaves[i].table_insert_only) << i;
+        decision->cost[i] = term_cost(graph, leaves, i);
+    }
+    if (options->fk_pruning != IVM_FK_PRUNING_OFF && !initial) {
+        decision->skip = ivm__skip_mask(graph->leaves_count, edges->edge, edges->count, insert_only);
+    }
+    decision->counts = ivm__mask_count(graph->leaves_count, decision->skip, options->skip_empty ? empty : 0);
+    if (initial) {
+        decide_initial(graph, decision);
+        return;
+    }
+    order_leaves(graph, decision);
+    for (uint32_t i = 0; i < decision->order_count; i++) {
+        decision->estimate_telescoping += decision->cost[decision->order[i]];
+    }
+    decision->estimate_mobius = mobius_cost(decision, leaves_to_run(decision, graph->leaves_count));
+    decision->telescoping = prefers_telescoping(decision);
+}
+
+/* ---- The terms of a decision ----------------------------------------------------------------------------------------------------- */
+
+static bool telescoping_term(const ivm__decision *decision, uint32_t leaves_count, uint64_t *next, ivm__term *term)
+{
+    if (*next >= decision->order_count) {
+        return false;
+    }
+    uint32_t at = (uint32_t)(*next)++;
+    *term = (ivm__term){ .mask = 1ull << decision->order[at], .sign = 1, .driver = decision->order[at] };
+    memset(term->readings, IVM__LEAF_CUR, leaves_count);
+    term->readings[term->driver] = IVM__LEAF_DELTA;
+    for (uint32_t i = at + 1; i < decision->order_count; i++) {
+        if (!(decision->empty >> decision->order[i] & 1)) {
+            term->readings[decision->order[i]] = IVM__LEAF_OLD;
+        }
+    }
+    return true;
+}
+
+static bool mobius_term(const ivm__decision *decision, uint32_t leaves_count, uint64_t *next, ivm__term *term)
+{
+    uint64_t free = leaves_to_run(decision, leaves_count);
+    uint64_t mask = (*next - free) & free; /* the next greater subset */
+    if (mask == 0) {
+        return false;
+    }
+    *next = mask;
+    *term = (ivm__term){ .mask = mask, .sign = __builtin_parityll(mask) ? 1 : -1, .driver = (uint32_t)__builtin_ctzll(mask) };
+    memset(term->readings, IVM__LEAF_CUR, leaves_count);
+    for (uint64_t left = mask; left; left &= left - 1) {
+        uint32_t leaf = (uint32_t)__builtin_ctzll(left);
+        term->readings[leaf] = IVM__LEAF_DELTA;
+        if (decision->cost[leaf] < decision->cost[term->driver]) {
+            term->driver = leaf;
+        }
+    }
+    return true;
+}
+
+bool ivm__decision_term(const ivm__decision *decision, uint32_t leaves_count, uint64_t *next, ivm__term *term)
+{
+    assert(decision->made);
+    return decision->telescoping ? telescoping_term(decision, leaves_count, next, term) : mobius_term(decision, leaves_count, next, term);
+}
+
+/* ---- As the join operator's planner ------------------------------------------------------------------------------------------------ */
+
+static ivm_status refresh_edges(ivm__term_plan *plan)
+{
+    if (plan->facts_version == plan->engine->facts_version) {
+        return IVM_OK;
+    }
+    plan->edges.count = plan->edges.pairs_count = 0;
+    for (const ivm_fact *fact = plan->engine->facts; fact; fact = fact->next) {
+        IVM_TRY(ivm__edges_add(&plan->edges, plan->graph, fact));
+    }
+    plan->facts_version = plan->engine->facts_version;
+    return IVM_OK;
+}
+
+static uint64_t add_saturating(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static ivm_status term_plan_begin(void *state, ivm__step *step, const ivm__leaf_delta *leaves, uint32_t leaves_count)
+{
+    ivm__term_plan *plan = state;
+    assert(leaves_count == plan->graph->leaves_count);
+    uint64_t empty = 0;
+    for (uint32_t i = 0; i < leaves_count; i++) {
+        empty |= (uint64_t)(leaves[i].rows_count == 0) << i;
+    }
+    if (refresh_edges(plan) != IVM_OK) {
+        return ivm__fail_memory(step->error);
+    }
+    ivm__term_decide(plan->graph, &step->planner, &plan->edges, leaves, empty, step->initial, &plan->now);
+    plan->term_next = 0;
+    if (!plan->now.telescoping && plan->now.counts.run > IVM_MASKS_RUN_MAX) {
+        return ivm__fail(step->error, IVM_UNSUPPORTED,
+                         "a join of %u leaves would run %llu masks (%u at most); join_rule telescoping or auto runs fewer", leaves_count,
+                         (unsigned long long)plan->now.counts.run, IVM_MASKS_RUN_MAX);
+    }
+    if (!step->initial) {
+        step->stats->terms_pruned = add_saturating(step->stats->terms_pruned, plan->now.counts.pruned);
+        step->stats->terms_empty = add_saturating(step->stats->terms_empty, plan->now.counts.empty);
+    }
+    return IVM_OK;
+}
+
+static bool term_plan_next(void *state, ivm__term *term)
+{
+    ivm__term_plan *plan = state;
+    return ivm__decision_term(&plan->now, plan->graph->leaves_count, &plan->term_next, term);
+}
+
+static void term_plan_commit(void *state)
+{
+    ivm__term_plan *plan = state;
+    if (plan->now.made && !plan->now.initial) {
+        plan->last = plan->now;
+    }
+    plan->now.made = false;
+}
+
+static void term_plan_undo(void *state)
+{
+    ((ivm__term_plan *)state)->now.made = false;
+}
+
+static void term_plan_free(void *state, ivm__memory *memory)
+{
+    ivm__term_plan *plan = state;
+    ivm__edges_free(&plan->edges, memory);
+    ivm__release(memory, plan, sizeof *plan);
+}
+
+ivm_status ivm__term_plan_create(ivm_engine *engine, ivm__graph *graph, ivm__term_plan **plan)
+{
+    ivm__term_plan *made = ivm__allocate_zeroed(graph->memory, sizeof *made);
+    if (!made) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    made->engine = engine;
+    made->graph = graph;
+    made->facts_version = UINT64_MAX;
+    *plan = made;
+    return IVM_OK;
+}
+
+ivm__join_planner ivm__term_planner(ivm__term_plan *plan)
+{
+    return (ivm__join_planner){
+        .state = plan,
+        .begin = term_plan_begin,
+        .next = term_plan_next,
+        .commit = term_plan_commit,
+        .undo = term_plan_undo,
+        .free = term_plan_free,
+    };
+}
