@@ -1,0 +1,275 @@
+/* Memory: every byte an engine holds passes here and is counted as asked for, so that bytes_held is exact; arenas take large blocks from it
+ * and give them out by bumping. Cost: one relaxed addition a block; an arena's allocation is an addition and a comparison.
+ *
+ * By default memory is malloc's, and so jemalloc's where the host process runs on it: the library itself links none. */
+#include "memory.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#define ARENA_GAP 64u /* left poisoned behind each allocation */
+#else
+#define ASAN_POISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
+#define ARENA_GAP 0u
+#endif
+
+#define ARENA_ALIGNMENT 64u
+#define ARENA_BLOCK_MIN ((size_t)64 << 10)
+#define ARENA_BLOCK_MAX ((size_t)1 << 20) /* unless one allocation is larger */
+#define ARRAY_ITEMS_MIN 8u
+
+/* ---- Blocks ---------------------------------------------------------------------------------------------------------------------- */
+
+static void *malloc_allocate(void *context, size_t size)
+{
+    (void)context;
+    return malloc(size);
+}
+
+static void *malloc_resize(void *context, void *old, size_t size_old, size_t size_new)
+{
+    (void)context;
+    (void)size_old;
+    return realloc(old, size_new);
+}
+
+static void malloc_release(void *context, void *block, size_t size)
+{
+    (void)context;
+    (void)size;
+    free(block);
+}
+
+void ivm__memory_init(ivm__memory *memory, const ivm_allocator *allocator)
+{
+    static const ivm_allocator by_malloc = { malloc_allocate, malloc_resize, malloc_release, NULL };
+    bool own = allocator && allocator->allocate;
+    assert(!own || (allocator->resize && allocator->release));
+    memory->allocator = own ? *allocator : by_malloc;
+    atomic_init(&memory->bytes_held, 0);
+}
+
+/* An allocator is never asked for nothing: what it would answer is not said. */
+static size_t size_asked(size_t size)
+{
+    return size ? size : 1;
+}
+
+static void held_add(ivm__memory *memory, size_t size)
+{
+    atomic_fetch_add_explicit(&memory->bytes_held, size, memory_order_relaxed);
+}
+
+static void held_subtract(ivm__memory *memory, size_t size)
+{
+    uint64_t before = atomic_fetch_sub_explicit(&memory->bytes_held, size, memory_order_relaxed);
+    assert(before >= size);
+    (void)before;
+}
+
+void *ivm__allocate(ivm__memory *memory, size_t size)
+{
+    size = size_asked(size);
+    void *block = memory->allocator.allocate(memory->allocator.context, size);
+    assert(((uintptr_t)block & 15) == 0);
+    if (block) {
+        held_add(memory, size);
+    }
+    return block;
+}
+
+void *ivm__allocate_zeroed(ivm__memory *memory, size_t size)
+{
+    void *block = ivm__allocate(memory, size);
+    if (block) {
+        memset(block, 0, size);
+    }
+    return block;
+}
+
+void *ivm__resize(ivm__memory *memory, void *old, size_t size_old, size_t size_new)
+{
+    if (!old) {
+        return ivm__allocate(memory, size_new);
+    }
+    size_old = size_asked(size_old);
+    size_new = size_asked(size_new);
+    void *block = memory->allocator.resize(memory->allocator.context, old, size_old, size_new);
+    if (block) {
+        held_add(memory, size_new);
+        held_subtract(memory, size_old);
+    }
+    return block;
+}
+
+void ivm__release(ivm__memory *memory, void *block, size_t size)
+{
+    if (!block) {
+        return;
+    }
+    size = size_asked(size);
+    memory->allocator.release(memory->allocator.context, block, size);
+    held_subtract(memory, size);
+}
+
+char *ivm__text_copy(ivm__memory *memory, const char *text, size_t size)
+{
+    char *copy = size < SIZE_MAX ? ivm__allocate(memory, size + 1) : NULL;
+    if (copy) {
+        if (size) {
+            memcpy(copy, text, size);
+        }
+        copy[size] = 0;
+    }
+    return copy;
+}
+
+ivm_status ivm__grow(ivm__memory *memory, void **array, uint32_t *capacity, uint64_t needed, size_t item_size)
+{
+    assert(item_size > 0);
+    if (needed <= *capacity) {
+        return IVM_OK;
+    }
+    if (needed > UINT32_MAX) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    uint64_t wanted = (uint64_t)*capacity * 2;
+    wanted = wanted < ARRAY_ITEMS_MIN ? ARRAY_ITEMS_MIN : wanted;
+    wanted = wanted < needed ? needed : wanted;
+    wanted = wanted > UINT32_MAX ? UINT32_MAX : wanted;
+    size_t size;
+    if (__builtin_mul_overflow((size_t)wanted, item_size, &size)) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    void *old;
+    memcpy(&old, array, sizeof old); /* it is a pointer to some other type */
+    void *grown = ivm__resize(memory, old, *capacity * item_size, size);
+    if (!grown) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    memcpy(array, &grown, sizeof grown);
+    *capacity = (uint32_t)wanted;
+    return IVM_OK;
+}
+
+/* ---- Arenas ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Blocks are used in the list's order; those behind the current one are free. A block too small for its turn is replaced by a larger one, so
+ * that steps of one kind soon find all they need and the list never grows past the most blocks in use at once. */
+typedef struct ivm__arena_block {
+    struct ivm__arena_block *next;
+    uint8_t *bytes; /* aligned, inside this block */
+    size_t capacity;
+    size_t size; /* as allocated */
+} ivm__arena_block;
+
+void ivm__arena_init(ivm__arena *arena, ivm__memory *memory)
+{
+    *arena = (ivm__arena){ .memory = memory };
+}
+
+static void block_free(ivm__arena *arena, ivm__arena_block *block)
+{
+    ASAN_UNPOISON_MEMORY_REGION(block->bytes, block->capacity);
+    ivm__release(arena->memory, block, block->size);
+}
+
+void ivm__arena_deinit(ivm__arena *arena)
+{
+    ivm__arena_block *block = arena->first;
+    while (block) {
+        ivm__arena_block *next = block->next;
+        block_free(arena, block);
+        block = next;
+    }
+    *arena = (ivm__arena){ .memory = arena->memory };
+}
+
+static ivm__arena_block *block_make(ivm__arena *arena, size_t capacity)
+{
+    size_t size = sizeof(ivm__arena_block) + ARENA_ALIGNMENT + capacity;
+    ivm__arena_block *block = ivm__allocate(arena->memory, size);
+    if (block) {
+        uintptr_t bytes = (uintptr_t)(block + 1);
+        uintptr_t aligned = (bytes + ARENA_ALIGNMENT - 1) & ~(uintptr_t)(ARENA_ALIGNMENT - 1);
+        *block = (ivm__arena_block){ .bytes = (uint8_t *)(block + 1) + (aligned - bytes), .capacity = capacity, .size = size };
+        ASAN_POISON_MEMORY_REGION(block->bytes, block->capacity);
+    }
+    return block;
+}
+
+/* Makes the block after the current one, of `size` bytes at least, the current one. */
+static bool block_enter(ivm__arena *arena, size_t size)
+{
+    ivm__arena_block **place = arena->current ? &arena->current->next : &arena->first;
+    ivm__arena_block *next = *place;
+    if (!next || next->capacity < size) {
+        size_t capacity = arena->current ? arena->current->capacity * 2 : ARENA_BLOCK_MIN;
+        capacity = capacity > ARENA_BLOCK_MAX ? ARENA_BLOCK_MAX : capacity;
+        ivm__arena_block *block = block_make(arena, capacity < size ? size : capacity);
+        if (!block) {
+            return false;
+        }
+        if (next) {
+            block->next = next->next;
+            block_free(arena, next);
+        }
+        *place = block;
+    }
+    arena->current = *place;
+    arena->used = 0;
+    return true;
+}
+
+void *ivm__arena_allocate(ivm__arena *arena, size_t size)
+{
+    if (ivm__unlikely(size > SIZE_MAX / 2)) {
+        return NULL;
+    }
+    size_t taken = (size_asked(size) + ARENA_GAP + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
+    if (ivm__unlikely(!arena->current || arena->current->capacity - arena->used < taken) && !block_enter(arena, taken)) {
+        return NULL;
+    }
+    void *bytes = arena->current->bytes + arena->used;
+    arena->used += taken;
+    ASAN_UNPOISON_MEMORY_REGION(bytes, size);
+    return bytes;
+}
+
+void ivm__arena_reset(ivm__arena *arena)
+{
+    ivm__arena_back(arena, (ivm__arena_mark){ NULL, 0 });
+}
+
+ivm__arena_mark ivm__arena_here(const ivm__arena *arena)
+{
+    return (ivm__arena_mark){ arena->current, arena->used };
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+static void poison_since(const ivm__arena *arena, ivm__arena_mark mark)
+{
+    if (mark.block) {
+        ASAN_POISON_MEMORY_REGION(mark.block->bytes + mark.used, mark.block->capacity - mark.used);
+    }
+    for (ivm__arena_block *block = mark.block; block != arena->current;) {
+        block = block ? block->next : arena->first;
+        ASAN_POISON_MEMORY_REGION(block->bytes, block->capacity);
+    }
+}
+#endif
+
+void ivm__arena_back(ivm__arena *arena, ivm__arena_mark mark)
+{
+    assert(!mark.block || arena->current);
+    assert(mark.block != arena->current || mark.used <= arena->used);
+#if defined(__SANITIZE_ADDRESS__)
+    poison_since(arena, mark);
+#endif
+    arena->current = mark.block;
+    arena->used = mark.used;
+}
