@@ -45,7 +45,7 @@ struct ivm_fact {
     uint64_t id;
     ivm_table *child, *parent;
     uint32_t *child_columns, *parent_columns; /* paired; the parent's are all of its key */
-    uint32_t columns_count;
+    uint32_t columns_count, columns_capacity;
     ivm_trust trust;
     uint64_t since; /* pushes before it was declared */
     ivm_fact *next;
@@ -72,7 +72,7 @@ struct ivm_engine {
     uint64_t seed;
     pthread_mutex_t lock;           /* the writer's, and the catalog's */
     _Atomic bool stepping;          /* a push or view creation is under way, on thread `owner` */
-    pthread_t owner;
+    _Atomic(pthread_t) owner;
     pthread_mutex_t snapshots_lock; /* the list of open snapshots alone; held for a few instructions */
     struct ivm_snapshot *snapshots_oldest, *snapshots_newest;
     ivm_planner_options planner;
@@ -96,6 +96,13 @@ ivm_status ivm__table_column(const ivm_table *table, const char *name, size_t si
 
 /* Walks "a, b.c ,d": the next name without the space around it. *text moves on. False at the end; an empty name has size 0. */
 bool ivm__name_next(const char **text, const char **name, size_t *size);
+
+/* Checks and makes a fact that is in no list yet: for declaring one and for stating one. */
+ivm_status ivm__fact_make(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_fact **fact,
+                          ivm_error *error) IVM_MUST_CHECK;
+void ivm__fact_free(ivm_fact *fact);
+void ivm__fact_drop(ivm_fact *fact); /* takes it out of the engine's list, too */
+uint64_t ivm__snapshot_epoch(const ivm_snapshot *snapshot);
 
 void ivm__view_free(ivm_view *view);
 void ivm__table_free(ivm_table *table);

@@ -130,8 +130,8 @@ typedef enum ivm_trust { IVM_RELY, IVM_ENFORCED, IVM_TRACKED } ivm_trust;
  * unknown_column, ambiguous_column, type_mismatch, invalid_argument, unsupported, out_of_memory. */
 IVM_API ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns,
                                            ivm_trust trust, ivm_fact **fact, ivm_error *error) IVM_MUST_CHECK;
-/* Takes a fact back, from the next push on. */
-IVM_API void ivm_foreign_key_remove(ivm_fact *fact);
+/* Takes a fact back, from the next push on, and frees it. in_use from inside a callback. */
+IVM_API ivm_status ivm_foreign_key_remove(ivm_fact *fact, ivm_error *error) IVM_MUST_CHECK;
 
 /* ---- Statistics ------------------------------------------------------------------------------------------------------------------ */
 

@@ -1,0 +1,170 @@
+/* Engines: opened, closed, locked; the frame of every step. */
+#include "catalog.h"
+
+#include <sys/random.h>
+#include <time.h>
+
+static uint64_t draw_seed(void)
+{
+    uint64_t seed = 0;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        seed = (uint64_t)now.tv_nsec * 0x9E3779B97F4A7C15ull ^ (uint64_t)(uintptr_t)&seed;
+    }
+    return seed;
+}
+
+static ivm_status check_planner(const ivm_planner_options *planner, ivm_error *error)
+{
+    if (planner->fk_pruning > IVM_FK_PRUNING_ROW || planner->join_rule > IVM_JOIN_AUTO) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "planner options: fk_pruning %d, join_rule %d", (int)planner->fk_pruning,
+                         (int)planner->join_rule);
+    }
+    if (planner->fk_pruning == IVM_FK_PRUNING_ROW) {
+        return ivm__fail(error, IVM_UNSUPPORTED, "fk_pruning row is not supported; off and batch are");
+    }
+    return IVM_OK;
+}
+
+ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engine, ivm_error *error)
+{
+    static const ivm_engine_options defaults = IVM_ENGINE_OPTIONS_INIT;
+    options = options ? options : &defaults;
+    const ivm_allocator *allocator = &options->allocator;
+    bool whole = (allocator->allocate && allocator->resize && allocator->release) ||
+                 (!allocator->allocate && !allocator->resize && !allocator->release);
+    if (!engine || options->version > IVM_ENGINE_OPTIONS_VERSION || !whole) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_engine_open: an engine, options of version %u, an allocator whole or not at all",
+                         IVM_ENGINE_OPTIONS_VERSION);
+    }
+    IVM_TRY(check_planner(&options->planner, error));
+    ivm__memory memory;
+    ivm__memory_init(&memory, allocator);
+    ivm_engine *made = ivm__allocate_zeroed(&memory, sizeof *made);
+    if (!made) {
+        return ivm__fail_memory(error);
+    }
+    ivm__memory_init(&made->memory, allocator);
+    made->seed = options->hash_seed ? options->hash_seed : draw_seed();
+    made->planner = options->planner;
+    ivm__texts_init(&made->texts, &made->memory, made->seed);
+    ivm__arena_init(&made->arena, &made->memory);
+    ivm__arena_init(&made->scratch, &made->memory);
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_mutex_init(&made->snapshots_lock, NULL);
+    *engine = made;
+    return IVM_OK;
+}
+
+static void free_everything(ivm_engine *engine)
+{
+    for (ivm_view *view = engine->views, *next; view; view = next) {
+        next = view->next;
+        ivm__view_free(view);
+    }
+    for (ivm_fact *fact = engine->facts, *next; fact; fact = next) {
+        next = fact->next;
+        ivm__fact_free(fact);
+    }
+    for (ivm_table *table = engine->tables, *next; table; table = next) {
+        next = table->next;
+        ivm__table_free(table);
+    }
+    ivm__arena_deinit(&engine->arena);
+    ivm__arena_deinit(&engine->scratch);
+    ivm__texts_deinit(&engine->texts);
+    pthread_mutex_destroy(&engine->lock);
+    pthread_mutex_destroy(&engine->snapshots_lock);
+    ivm__memory memory;
+    ivm__memory_init(&memory, &engine->memory.allocator);
+    ivm__release(&memory, engine, sizeof *engine);
+}
+
+ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error)
+{
+    if (!engine) {
+        return IVM_OK;
+    }
+    IVM_TRY(ivm__engine_enter(engine, error));
+    pthread_mutex_lock(&engine->snapshots_lock);
+    bool read = engine->snapshots_oldest != NULL;
+    pthread_mutex_unlock(&engine->snapshots_lock);
+    ivm__engine_leave(engine);
+    if (read) {
+        return ivm__fail(error, IVM_IN_USE, "the engine has open snapshots");
+    }
+    free_everything(engine);
+    return IVM_OK;
+}
+
+ivm_status ivm_engine_planner_set(ivm_engine *engine, const ivm_planner_options *options, ivm_error *error)
+{
+    if (!engine || !options) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_engine_planner_set: engine and options are wanted");
+    }
+    IVM_TRY(check_planner(options, error));
+    IVM_TRY(ivm__engine_enter(engine, error));
+    engine->planner = *options;
+    ivm__engine_leave(engine);
+    return IVM_OK;
+}
+
+ivm_planner_options ivm_engine_planner(ivm_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    ivm_planner_options planner = engine->planner;
+    pthread_mutex_unlock(&engine->lock);
+    return planner;
+}
+
+void ivm_engine_stats(ivm_engine *engine, ivm_stats *stats)
+{
+    pthread_mutex_lock(&engine->lock);
+    *stats = engine->stats;
+    stats->bytes_held = atomic_load(&engine->memory.bytes_held);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error)
+{
+    if (atomic_load(&engine->stepping) && pthread_equal(atomic_load(&engine->owner), pthread_self())) {
+        return ivm__fail(error, IVM_IN_USE, "the engine is in use: a callback of it may not call it");
+    }
+    pthread_mutex_lock(&engine->lock);
+    atomic_store(&engine->owner, pthread_self());
+    atomic_store(&engine->stepping, true);
+    return IVM_OK;
+}
+
+void ivm__engine_leave(ivm_engine *engine)
+{
+    atomic_store(&engine->stepping, false);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void ivm__step_init(ivm__step *step, ivm_engine *engine, ivm_stats *stats, ivm_error *error)
+{
+    *step = (ivm__step){
+        .engine = engine,
+        .memory = &engine->memory,
+        .arena = &engine->arena,
+        .scratch = &engine->scratch,
+        .texts = &engine->texts,
+        .seed = engine->seed,
+        .planner = engine->planner,
+        .stats = stats,
+        .error = error,
+    };
+}
+
+void ivm__engine_settle(ivm_engine *engine)
+{
+    ivm__arena_reset(&engine->arena);
+    ivm__arena_reset(&engine->scratch);
+    pthread_mutex_lock(&engine->snapshots_lock);
+    uint64_t oldest = engine->snapshots_oldest ? ivm__snapshot_epoch(engine->snapshots_oldest) : engine->texts.epoch + 1;
+    pthread_mutex_unlock(&engine->snapshots_lock);
+    ivm__texts_sweep(&engine->texts, oldest);
+    engine->texts.epoch++;
+}

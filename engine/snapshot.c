@@ -1,0 +1,204 @@
+/* Snapshots: taken under the engine's lock in time that does not grow with the rows, read without any. A snapshot holds a reference to
+ * a directory of pages that the writer no longer changes, the layout, and a place in the engine's list that keeps the texts alive that were
+ * there when it was taken. The changes of a step are few: they are copied. */
+#include "snapshot.h"
+
+uint64_t ivm__snapshot_epoch(const ivm_snapshot *snapshot)
+{
+    return snapshot->epoch;
+}
+
+static void list_add(ivm_engine *engine, ivm_snapshot *snapshot)
+{
+    pthread_mutex_lock(&engine->snapshots_lock);
+    snapshot->older = engine->snapshots_newest;
+    if (engine->snapshots_newest) {
+        engine->snapshots_newest->newer = snapshot;
+    } else {
+        engine->snapshots_oldest = snapshot;
+    }
+    engine->snapshots_newest = snapshot;
+    pthread_mutex_unlock(&engine->snapshots_lock);
+}
+
+static ivm_snapshot *snapshot_make(ivm_engine *engine, ivm__layout *layout, const uint32_t *key, uint32_t key_count)
+{
+    ivm_snapshot *snapshot = ivm__allocate_zeroed(&engine->memory, sizeof *snapshot);
+    if (!snapshot) {
+        return NULL;
+    }
+    *snapshot = (ivm_snapshot){ .engine = engine, .memory = &engine->memory, .epoch = engine->texts.epoch, .key_count = key_count };
+    snapshot->key = ivm__allocate(&engine->memory, key_count * sizeof *snapshot->key);
+    if (!snapshot->key) {
+        ivm__release(&engine->memory, snapshot, sizeof *snapshot);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < key_count; i++) {
+        snapshot->key[i] = key ? key[i] : i;
+    }
+    snapshot->layout = ivm__layout_acquire(layout);
+    return snapshot;
+}
+
+/* Everything but the place in the list and the struct. */
+static void snapshot_empty(ivm_snapshot *snapshot)
+{
+    ivm__memory *memory = snapshot->memory;
+    ivm__snapshot_find_free(snapshot);
+    ivm__snapshot_output_free(snapshot);
+    if (snapshot->pages) {
+        ivm__pages_release(snapshot->pages, memory);
+    }
+    ivm__release(memory, snapshot->copied, snapshot->copied_count * snapshot->layout->stride);
+    ivm__release(memory, snapshot->copied_weights, snapshot->copied_count * sizeof *snapshot->copied_weights);
+    ivm__release(memory, snapshot->heavy, snapshot->heavy_count * sizeof *snapshot->heavy);
+    ivm__release(memory, snapshot->key, snapshot->key_count * sizeof *snapshot->key);
+    ivm__layout_release(snapshot->layout);
+}
+
+static ivm_status share_rows(ivm_snapshot *snapshot, ivm__store *store)
+{
+    if (store->heavy_count) {
+        snapshot->heavy = ivm__allocate(snapshot->memory, store->heavy_count * sizeof *store->heavy);
+        if (!snapshot->heavy) {
+            return IVM_OUT_OF_MEMORY;
+        }
+        memcpy(snapshot->heavy, store->heavy, store->heavy_count * sizeof *store->heavy);
+        snapshot->heavy_count = store->heavy_count;
+    }
+    snapshot->pages = ivm__pages_acquire(store);
+    snapshot->page_shift = store->page_shift;
+    snapshot->page_mask = store->page_mask;
+    snapshot->rows_end = store->rows_end;
+    snapshot->rows_count = store->rows_live;
+    return IVM_OK;
+}
+
+static uint64_t count_changes(const ivm__store *store)
+{
+    uint64_t count = 0;
+    ivm__row_id rows[64];
+    ivm__weight weights[64];
+    uint32_t next = 0, found;
+    while ((found = ivm__store_changes_last(store, &next, 64, rows, weights)) > 0) {
+        count += found;
+    }
+    return count;
+}
+
+/* A step's change of a weight has at most 64 bits and a sign: it is cut to int64 only where a weight went from one end to the other. */
+static int64_t weight_narrow(ivm__weight weight)
+{
+    return weight > INT64_MAX ? INT64_MAX : weight < INT64_MIN ? INT64_MIN : (int64_t)weight;
+}
+
+static ivm_status copy_changes(ivm_snapshot *snapshot, const ivm__store *store)
+{
+    uint64_t count = count_changes(store), at = 0;
+    uint32_t stride = store->layout->stride;
+    snapshot->copied = ivm__allocate(snapshot->memory, count * stride);
+    snapshot->copied_weights = ivm__allocate(snapshot->memory, count * sizeof *snapshot->copied_weights);
+    snapshot->copied_count = count; /* said first, so that freeing gives the right sizes */
+    if (!snapshot->copied || !snapshot->copied_weights) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    ivm__row_id rows[64];
+    ivm__weight weights[64];
+    uint32_t next = 0, found;
+    while ((found = ivm__store_changes_last(store, &next, 64, rows, weights)) > 0) {
+        for (uint32_t i = 0; i < found; i++, at++) {
+            memcpy(snapshot->copied + at * stride, ivm__store_row(store, rows[i]), stride);
+            snapshot->copied_weights[at] = weight_narrow(weights[i]);
+        }
+    }
+    assert(at == count);
+    snapshot->rows_count = count;
+    return IVM_OK;
+}
+
+static ivm_status snapshot_take(ivm_engine *engine, ivm__store *store, bool changes, const uint32_t *key, uint32_t key_count,
+                                ivm_snapshot **taken)
+{
+    ivm_snapshot *snapshot = snapshot_make(engine, store->layout, key, key_count);
+    if (!snapshot) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    ivm_status status = changes ? copy_changes(snapshot, store) : share_rows(snapshot, store);
+    if (status != IVM_OK) {
+        snapshot_empty(snapshot);
+        ivm__release(&engine->memory, snapshot, sizeof *snapshot);
+        return status;
+    }
+    list_add(engine, snapshot);
+    *taken = snapshot;
+    return IVM_OK;
+}
+
+static ivm_status read_store(ivm_engine *engine, ivm__store *store, bool changes, const uint32_t *key, uint32_t key_count,
+                             ivm_snapshot **snapshot, ivm_error *error)
+{
+    IVM_TRY(ivm__engine_enter(engine, error));
+    ivm_status status = snapshot_take(engine, store, changes, key, key_count, snapshot);
+    ivm__engine_leave(engine);
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(error);
+}
+
+ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error)
+{
+    if (!view || !snapshot) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_read_view: view and snapshot are wanted");
+    }
+    return read_store(view->engine, view->program.result, false, NULL, view->key_count, snapshot, error);
+}
+
+ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error)
+{
+    if (!view || !snapshot) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_read_changes: view and snapshot are wanted");
+    }
+    return read_store(view->engine, view->program.result, true, NULL, view->key_count, snapshot, error);
+}
+
+ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *error)
+{
+    if (!table || !snapshot) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_read_table: table and snapshot are wanted");
+    }
+    uint32_t key_count = table->key_count ? table->key_count : table->columns_count;
+    return read_store(table->engine, &table->store, false, table->key_count ? table->key : NULL, key_count, snapshot, error);
+}
+
+/* What it holds goes first, its place in the list last: an engine that finds its list empty may be freed at once. */
+void ivm_snapshot_close(ivm_snapshot *snapshot)
+{
+    if (!snapshot) {
+        return;
+    }
+    ivm_engine *engine = snapshot->engine;
+    snapshot_empty(snapshot);
+    pthread_mutex_lock(&engine->snapshots_lock);
+    *(snapshot->older ? &snapshot->older->newer : &engine->snapshots_oldest) = snapshot->newer;
+    *(snapshot->newer ? &snapshot->newer->older : &engine->snapshots_newest) = snapshot->older;
+    ivm__release(&engine->memory, snapshot, sizeof *snapshot);
+    pthread_mutex_unlock(&engine->snapshots_lock);
+}
+
+uint64_t ivm_snapshot_rows_count(const ivm_snapshot *snapshot)
+{
+    return snapshot->rows_count;
+}
+
+size_t ivm_snapshot_columns_count(const ivm_snapshot *snapshot)
+{
+    return snapshot->layout->columns_count;
+}
+
+ivm_type ivm_snapshot_column_type(const ivm_snapshot *snapshot, size_t column)
+{
+    return column < snapshot->layout->columns_count ? snapshot->layout->types[column] : 0;
+}
+
+ivm_status ivm_snapshot_status(const ivm_snapshot *snapshot)
+{
+    return snapshot->status;
+}

@@ -1,0 +1,58 @@
+/* Snapshots inside: where the rows come from, the cursor, and the arrays given out. */
+#ifndef IVM__SNAPSHOT_H
+#define IVM__SNAPSHOT_H
+
+#include "catalog.h"
+
+/* One column's output arrays, for IVM__CHUNK_ROWS rows; `bytes` grows with the strings. */
+typedef struct ivm__output_column {
+    void *values;
+    uint8_t *validity;
+    int32_t *offsets;
+    char *bytes;
+    size_t bytes_capacity;
+} ivm__output_column;
+
+struct ivm_snapshot {
+    ivm_engine *engine;
+    ivm__memory *memory;
+    struct ivm_snapshot *older, *newer; /* the engine's list */
+    uint64_t epoch;
+    ivm__layout *layout;
+    /* Rows in shared pages, or, for changes, copied: `copied_count` rows of the layout's stride. */
+    ivm__pages *pages;
+    uint32_t page_shift, page_mask, rows_end;
+    ivm__heavy *heavy;
+    uint32_t heavy_count;
+    uint8_t *copied;
+    int64_t *copied_weights;
+    uint64_t copied_count;
+    uint64_t rows_count;
+    uint32_t *key; /* columns that find() compares, in its order */
+    uint32_t key_count;
+    /* The cursor and what it gives out. */
+    uint64_t next;
+    ivm_status status;
+    bool output_made;
+    ivm__output_column *output;
+    ivm_column_data *columns;
+    int64_t *weights;
+    const uint8_t **rows;
+    uint64_t *cells; /* scratch for one column: IVM__CHUNK_ROWS cells of 16 bytes */
+    uint8_t *nulls;
+    /* find(): chains of row ids by hash, over the first `find_columns` key columns. */
+    uint32_t find_columns;
+    uint32_t find_mask;
+    uint32_t *find_heads, *find_next; /* id + 1; 0 ends */
+};
+
+uint64_t ivm__snapshot_ids(const ivm_snapshot *snapshot);
+/* The row of an id and its weight; 0: no row. */
+const uint8_t *ivm__snapshot_row(const ivm_snapshot *snapshot, uint64_t id, int64_t *weight);
+/* Turns snapshot->rows[0..count) and weights into arrays. */
+ivm_status ivm__snapshot_output(ivm_snapshot *snapshot, uint32_t count, ivm_rows *rows) IVM_MUST_CHECK;
+ivm_status ivm__snapshot_output_make(ivm_snapshot *snapshot) IVM_MUST_CHECK;
+void ivm__snapshot_output_free(ivm_snapshot *snapshot);
+void ivm__snapshot_find_free(ivm_snapshot *snapshot);
+
+#endif

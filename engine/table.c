@@ -1,0 +1,251 @@
+/* Tables: declared, looked at, dropped. A table is a store; with a key its rows are found through a unique index over the key, without one
+ * they are appended and found only once a batch takes a row away. */
+#include "stage.h"
+
+static ivm_status check_columns(const ivm_table_options *options, ivm_error *error)
+{
+    if (!options->columns || options->columns_count == 0 || options->columns_count > IVM_TABLE_COLUMNS_MAX) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "a table has 1 to %d columns, not %zu", IVM_TABLE_COLUMNS_MAX,
+                         options->columns_count);
+    }
+    for (size_t i = 0; i < options->columns_count; i++) {
+        const ivm_column_definition *column = &options->columns[i];
+        uint32_t precision = IVM_TYPE_PRECISION(column->type), scale = IVM_TYPE_SCALE(column->type);
+        if (!column->name || !*column->name || strlen(column->name) > IVM_NAME_SIZE_MAX) {
+            return ivm__fail(error, IVM_INVALID_ARGUMENT, "column %zu needs a name of at most %d bytes", i, IVM_NAME_SIZE_MAX);
+        }
+        bool plain = column->type >= IVM_BOOL && column->type <= IVM_TIMESTAMP;
+        bool decimal =
+            column->type == IVM_DECIMAL(precision, scale) && precision >= 1 && precision <= IVM_DECIMAL_PRECISION_MAX && scale <= precision;
+        if (!plain && !decimal) {
+            return ivm__fail(error, IVM_INVALID_ARGUMENT, "column %s: %u is no type", column->name, column->type);
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(options->columns[j].name, column->name) == 0) {
+                return ivm__fail(error, IVM_AMBIGUOUS_COLUMN, "two columns are named %s", column->name);
+            }
+        }
+    }
+    return IVM_OK;
+}
+
+static ivm_status make_columns(ivm_table *table, const ivm_table_options *options, ivm_error *error)
+{
+    ivm__memory *memory = &table->engine->memory;
+    uint32_t count = (uint32_t)options->columns_count;
+    table->columns = ivm__allocate_zeroed(memory, count * sizeof *table->columns);
+    table->types = ivm__allocate_zeroed(memory, count * sizeof *table->types);
+    table->columns_count = count; /* said first, so that freeing gives the right sizes */
+    if (!table->columns || !table->types) {
+        return ivm__fail_memory(error);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const ivm_column_definition *column = &options->columns[i];
+        table->columns[i] = (ivm__column){ ivm__text_copy(memory, column->name, strlen(column->name)), column->type, !column->not_null };
+        table->types[i] = column->type;
+        if (!table->columns[i].name) {
+            return ivm__fail_memory(error);
+        }
+    }
+    return IVM_OK;
+}
+
+static ivm_status key_column(ivm_table *table, const char *name, size_t size, ivm_error *error)
+{
+    uint32_t column;
+    IVM_TRY(ivm__table_column(table, name, size, &column, error));
+    for (uint32_t i = 0; i < table->key_count; i++) {
+        if (table->key[i] == column) {
+            return ivm__fail(error, IVM_INVALID_ARGUMENT, "the key names column %s twice", table->columns[column].name);
+        }
+    }
+    table->key[table->key_count++] = column;
+    table->columns[column].nullable = false;
+    return IVM_OK;
+}
+
+static ivm_status make_key(ivm_table *table, const char *key, ivm_error *error)
+{
+    if (!key || !*key) {
+        return IVM_OK;
+    }
+    table->key = ivm__allocate_zeroed(&table->engine->memory, table->columns_count * sizeof *table->key);
+    if (!table->key) {
+        return ivm__fail_memory(error);
+    }
+    const char *name;
+    size_t size;
+    while (ivm__name_next(&key, &name, &size)) {
+        IVM_TRY(key_column(table, name, size, error));
+    }
+    return IVM_OK;
+}
+
+static ivm_status make_store(ivm_table *table, ivm_error *error)
+{
+    ivm_engine *engine = table->engine;
+    bool *nullable = ivm__allocate(&engine->memory, table->columns_count * sizeof *nullable);
+    if (!nullable) {
+        return ivm__fail_memory(error);
+    }
+    for (uint32_t i = 0; i < table->columns_count; i++) {
+        nullable[i] = table->columns[i].nullable;
+    }
+    ivm__layout *layout = NULL;
+    ivm_status status = ivm__layout_create(&engine->memory, table->types, nullable, table->columns_count, table->key_count == 0, &layout);
+    ivm__release(&engine->memory, nullable, table->columns_count * sizeof *nullable);
+    if (status == IVM_OK) {
+        status = ivm__store_init(&table->store, &engine->memory, &engine->texts, engine->seed, layout);
+    }
+    ivm__layout_release(layout);
+    if (status == IVM_OK && table->key_count) {
+        status = ivm__store_index(&table->store, table->key, table->key_count, true, &table->key_index);
+    }
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(error);
+}
+
+static ivm_status make_table(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **made, ivm_error *error)
+{
+    ivm_table *table = ivm__allocate_zeroed(&engine->memory, sizeof *table);
+    if (!table) {
+        return ivm__fail_memory(error);
+    }
+    table->engine = engine;
+    table->append_only = options->append_only;
+    table->name = ivm__text_copy(&engine->memory, name, strlen(name));
+    ivm_status status = table->name ? IVM_OK : ivm__fail_memory(error);
+    if (status == IVM_OK) {
+        status = make_columns(table, options, error);
+    }
+    if (status == IVM_OK) {
+        status = make_key(table, options->key, error);
+    }
+    if (status == IVM_OK) {
+        status = make_store(table, error);
+    }
+    if (status != IVM_OK) {
+        ivm__table_free(table);
+        return status;
+    }
+    table->id = ++engine->ids;
+    *made = table;
+    return IVM_OK;
+}
+
+void ivm__table_free(ivm_table *table)
+{
+    ivm__memory *memory = &table->engine->memory;
+    ivm__store_deinit(&table->store);
+    for (uint32_t i = 0; table->columns && i < table->columns_count; i++) {
+        if (table->columns[i].name) {
+            ivm__release(memory, table->columns[i].name, strlen(table->columns[i].name) + 1);
+        }
+    }
+    ivm__release(memory, table->columns, table->columns_count * sizeof *table->columns);
+    ivm__release(memory, table->types, table->columns_count * sizeof *table->types);
+    ivm__release(memory, table->key, table->columns_count * sizeof *table->key);
+    if (table->name) {
+        ivm__release(memory, table->name, strlen(table->name) + 1);
+    }
+    ivm__release(memory, table, sizeof *table);
+}
+
+ivm_status ivm_table_create(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **table, ivm_error *error)
+{
+    if (!engine || !options || !table || options->version > IVM_TABLE_OPTIONS_VERSION) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_table_create: engine, options of version %u and table are wanted",
+                         IVM_TABLE_OPTIONS_VERSION);
+    }
+    IVM_TRY(ivm__engine_enter(engine, error));
+    ivm_table *made = NULL;
+    ivm_status status = ivm__name_check(engine, name, error);
+    if (status == IVM_OK) {
+        status = check_columns(options, error);
+    }
+    if (status == IVM_OK) {
+        status = make_table(engine, name, options, &made, error);
+    }
+    if (status == IVM_OK) {
+        ivm_table **last = &engine->tables;
+        while (*last) {
+            last = &(*last)->next;
+        }
+        *last = *table = made;
+    }
+    ivm__engine_leave(engine);
+    return status;
+}
+
+static const char *reader_of(const ivm_table *table)
+{
+    for (const ivm_view *view = table->engine->views; view; view = view->next) {
+        for (uint32_t i = 0; i < view->tables_count; i++) {
+            if (view->tables[i] == table) {
+                return view->name;
+            }
+        }
+    }
+    return "?";
+}
+
+static void drop_facts_of(const ivm_table *table)
+{
+    for (ivm_fact *fact = table->engine->facts, *next; fact; fact = next) {
+        next = fact->next;
+        if (fact->child == table || fact->parent == table) {
+            ivm__fact_drop(fact);
+        }
+    }
+}
+
+ivm_status ivm_table_drop(ivm_table *table, ivm_error *error)
+{
+    if (!table) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_table_drop: a table is wanted");
+    }
+    ivm_engine *engine = table->engine;
+    IVM_TRY(ivm__engine_enter(engine, error));
+    ivm_status status = IVM_OK;
+    if (table->readers_count) {
+        status = ivm__fail(error, IVM_IN_USE, "table %s is read by view %s", table->name, reader_of(table));
+    } else {
+        drop_facts_of(table);
+        ivm_table **at = &engine->tables;
+        while (*at != table) {
+            at = &(*at)->next;
+        }
+        *at = table->next;
+        ivm__table_free(table);
+        ivm__engine_settle(engine);
+    }
+    ivm__engine_leave(engine);
+    return status;
+}
+
+const char *ivm_table_name(const ivm_table *table)
+{
+    return table->name;
+}
+
+size_t ivm_table_columns_count(const ivm_table *table)
+{
+    return table->columns_count;
+}
+
+const char *ivm_table_column_name(const ivm_table *table, size_t column)
+{
+    return column < table->columns_count ? table->columns[column].name : NULL;
+}
+
+ivm_type ivm_table_column_type(const ivm_table *table, size_t column)
+{
+    return column < table->columns_count ? table->types[column] : 0;
+}
+
+size_t ivm_table_key(const ivm_table *table, size_t *columns, size_t capacity)
+{
+    for (size_t i = 0; columns && i < table->key_count && i < capacity; i++) {
+        columns[i] = table->key[i];
+    }
+    return table->key_count;
+}
