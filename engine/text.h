@@ -13,14 +13,21 @@ typedef struct ivm__text {
     uint32_t references;
     uint32_t size;
     bool unheld_listed;
+    bool unheld_again; /* listed, held in between, and let go once more in a later epoch than unheld_epoch */
     char bytes[]; /* size bytes and a null byte */
 } ivm__text;
+
+/* Slots carry the hash, so that neither a probe nor growing nor removing touches another text. */
+typedef struct ivm__text_slot {
+    uint64_t hash;
+    ivm__text *text; /* NULL: free */
+} ivm__text_slot;
 
 typedef struct ivm__texts {
     ivm__memory *memory;
     uint64_t seed;
     uint64_t epoch; /* of the step under way; set by the engine */
-    ivm__text **slots;
+    ivm__text_slot *slots;
     uint32_t capacity; /* a power of two or 0 */
     uint32_t count;
     ivm__text *unheld_first, *unheld_last;
