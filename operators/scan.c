@@ -1,0 +1,71 @@
+/* Scan: where a table's delta enters a program.
+ *
+ *     delta(scan T) = delta(T)
+ *
+ * Its chunks are passed on as staging made them, often the user's own arrays. Cost: a call a chunk; where a view is filled, or rows from before
+ * the step are loaded into a join's leaf, reading the store once. */
+#include "operators.h"
+#include "stage.h"
+
+typedef struct scan {
+    ivm__operator head;
+    ivm_table *table;
+} scan;
+
+static ivm_status scan_finish(ivm__operator *self, ivm__step *step)
+{
+    scan *it = (scan *)self;
+    ivm__delta_walk walk = { 0 };
+    for (;;) {
+        ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        ivm__chunk *chunk;
+        IVM_TRY(ivm__delta_next(step, it->table, &walk, &chunk));
+        if (!chunk) {
+            return IVM_OK;
+        }
+        IVM_TRY(ivm__emit(self, step, chunk));
+        ivm__arena_back(step->scratch, mark);
+    }
+}
+
+ivm_status ivm__scan_load(ivm__operator *self, ivm__step *step)
+{
+    scan *it = (scan *)self;
+    assert(step->loading && !step->initial);
+    uint32_t next = 0;
+    for (;;) {
+        ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        ivm__chunk *chunk;
+        IVM_TRY(ivm__store_chunk(&it->table->store, step->scratch, IVM__READ_OLD, &next, &chunk));
+        if (!chunk) {
+            return IVM_OK;
+        }
+        IVM_TRY(ivm__emit(self, step, chunk));
+        ivm__arena_back(step->scratch, mark);
+    }
+}
+
+static void scan_free(ivm__operator *self, ivm__memory *memory)
+{
+    ivm__release(memory, self, sizeof(scan));
+}
+
+static const ivm__operator_class scan_class = { .name = "scan", .finish = scan_finish, .free = scan_free };
+
+ivm_table *ivm__scan_table(const ivm__operator *self)
+{
+    assert(self->class == &scan_class);
+    return ((const scan *)self)->table;
+}
+
+ivm_status ivm__scan_create(ivm__memory *memory, ivm_table *table, ivm__operator **made)
+{
+    scan *it = ivm__allocate_zeroed(memory, sizeof *it);
+    if (!it) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    it->head = (ivm__operator){ .class = &scan_class, .columns_count = table->columns_count, .types = table->types };
+    it->table = table;
+    *made = &it->head;
+    return IVM_OK;
+}
