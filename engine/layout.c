@@ -11,7 +11,8 @@
 /* One block: the layout, then its arrays. */
 static size_t layout_size(uint32_t columns_count, uint32_t texts_count)
 {
-    return sizeof(ivm__layout) + (size_t)columns_count * (sizeof(ivm_type) + sizeof(uint32_t)) + (size_t)texts_count * sizeof(uint32_t);
+    return sizeof(ivm__layout) + (size_t)columns_count * (sizeof(ivm_type) + sizeof(uint32_t) + sizeof(bool)) +
+           (size_t)texts_count * sizeof(uint32_t);
 }
 
 static uint32_t stride_of(uint32_t bytes, bool packed)
@@ -67,8 +68,10 @@ ivm_status ivm__layout_create(ivm__memory *memory, const ivm_type *types, const 
     made->types = (ivm_type *)(made + 1);
     made->offsets = made->types + columns_count;
     made->texts = made->offsets + columns_count;
-    if (columns_count) {
-        memcpy(made->types, types, columns_count * sizeof *types);
+    made->nullable = (bool *)(made->texts + texts_count);
+    for (uint32_t c = 0; c < columns_count; c++) {
+        made->types[c] = types[c];
+        made->nullable[c] = !nullable || nullable[c];
     }
     offsets_fill(made);
     made->stride = stride_of(IVM__ROW_HEADER + made->body_bytes, packed);

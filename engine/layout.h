@@ -19,6 +19,7 @@ typedef struct ivm__layout {
     ivm_type *types;
     uint32_t *offsets;    /* of each column's cell from the row's start */
     uint32_t *texts;      /* offsets of the string cells */
+    bool *nullable;       /* by column: may it hold nulls; an index over columns that may not needs no null word */
 } ivm__layout;
 
 #define IVM__ROW_HEADER 8u

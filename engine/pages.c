@@ -1,0 +1,185 @@
+/* Pages: the memory rows lie in. A directory points to pages of a power of two of rows; both carry a count of references.
+ *
+ *     a snapshot holds a directory          references of a directory = the store's own + one a snapshot
+ *     a directory holds its pages           references of a page      = directories that point to it
+ *
+ * The store writes only where both counts are 1, and copies first where they are not: what a snapshot holds never changes. Taking a
+ * snapshot is one addition; the first write after it copies the directory (8 bytes and an addition a page), each page first written to after
+ * it is copied once. Counts are atomic because snapshots are closed from any thread; only the writer takes new references.
+ *
+ * Rows begin at a multiple of 64 bytes whatever the allocator gives: the page starts up to 48 bytes into its block and remembers how far. */
+#include "pages.h"
+
+#define PAGE_ALIGNMENT 64u
+#define BLOCK_ALIGNMENT 16u /* what an allocator promises */
+#define DIRECTORY_PAGES_MIN 4u
+
+static_assert(sizeof(ivm__page) == PAGE_ALIGNMENT, "rows follow a page's head at a cache line's start");
+
+uint32_t ivm__page_shift(uint32_t stride)
+{
+    assert(stride > 0);
+    uint32_t shift = 0;
+    while (((uint64_t)stride << (shift + 1)) <= IVM__PAGE_BYTES) {
+        shift++;
+    }
+    return shift;
+}
+
+/* ---- Pages ----------------------------------------------------------------------------------------------------------------------- */
+
+static ivm__page *page_create(ivm__memory *memory, size_t rows_bytes)
+{
+    size_t bytes = sizeof(ivm__page) + rows_bytes + PAGE_ALIGNMENT - BLOCK_ALIGNMENT;
+    uint8_t *block = ivm__allocate(memory, bytes);
+    if (!block) {
+        return NULL;
+    }
+    uint8_t before = (uint8_t)(-(uintptr_t)block & (PAGE_ALIGNMENT - 1));
+    ivm__page *page = (ivm__page *)(void *)(block + before);
+    atomic_init(&page->references, 1);
+    page->bytes = (uint32_t)bytes;
+    page->padding[0] = before;
+    return page;
+}
+
+static void page_release(ivm__page *page, ivm__memory *memory)
+{
+    uint32_t references = atomic_fetch_sub_explicit(&page->references, 1, memory_order_acq_rel);
+    assert(references > 0);
+    if (references == 1) {
+        ivm__release(memory, (uint8_t *)page - page->padding[0], page->bytes);
+    }
+}
+
+static size_t rows_bytes_of(const ivm__store *store)
+{
+    return (size_t)store->layout->stride << store->page_shift;
+}
+
+static bool page_is_shared(const ivm__page *page)
+{
+    return atomic_load_explicit(&page->references, memory_order_acquire) > 1;
+}
+
+/* The directory is the store's own already. */
+static ivm_status page_own(ivm__store *store, uint32_t index)
+{
+    ivm__page *page = store->pages->page[index];
+    if (ivm__likely(!page_is_shared(page))) {
+        return IVM_OK;
+    }
+    size_t rows_bytes = rows_bytes_of(store);
+    ivm__page *own = page_create(store->memory, rows_bytes);
+    if (!own) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    memcpy(own->rows, page->rows, rows_bytes);
+    store->pages->page[index] = own;
+    page_release(page, store->memory);
+    return IVM_OK;
+}
+
+/* ---- Directories ----------------------------------------------------------------------------------------------------------------- */
+
+static size_t directory_bytes(uint32_t capacity)
+{
+    return sizeof(ivm__pages) + (size_t)capacity * sizeof(ivm__page *);
+}
+
+static ivm__pages *directory_create(ivm__memory *memory, uint32_t capacity)
+{
+    ivm__pages *pages = ivm__allocate(memory, directory_bytes(capacity));
+    if (pages) {
+        atomic_init(&pages->references, 1);
+        pages->count = 0;
+        pages->capacity = capacity;
+    }
+    return pages;
+}
+
+ivm__pages *ivm__pages_create(ivm__memory *memory)
+{
+    return directory_create(memory, DIRECTORY_PAGES_MIN);
+}
+
+/* Makes the directory the store's own, with room for `capacity` pages. */
+static ivm_status directory_own(ivm__store *store, uint32_t capacity)
+{
+    ivm__pages *pages = store->pages;
+    bool shared = atomic_load_explicit(&pages->references, memory_order_acquire) > 1;
+    if (ivm__likely(!shared && capacity <= pages->capacity)) {
+        return IVM_OK;
+    }
+    ivm__pages *own = directory_create(store->memory, capacity > pages->capacity ? capacity : pages->capacity);
+    if (!own) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    memcpy(own->page, pages->page, pages->count * sizeof *own->page);
+    own->count = pages->count;
+    store->pages = own;
+    if (!shared) {
+        ivm__release(store->memory, pages, directory_bytes(pages->capacity));
+        return IVM_OK;
+    }
+    for (uint32_t i = 0; i < own->count; i++) {
+        atomic_fetch_add_explicit(&own->page[i]->references, 1, memory_order_relaxed);
+    }
+    ivm__pages_release(pages, store->memory);
+    return IVM_OK;
+}
+
+ivm__pages *ivm__pages_acquire(ivm__store *store)
+{
+    assert(store->touched_count == 0 && store->rows_end == store->step_end); /* headers say what is only between steps */
+    atomic_fetch_add_explicit(&store->pages->references, 1, memory_order_relaxed);
+    return store->pages;
+}
+
+void ivm__pages_release(ivm__pages *pages, ivm__memory *memory)
+{
+    if (!pages) {
+        return;
+    }
+    uint32_t references = atomic_fetch_sub_explicit(&pages->references, 1, memory_order_acq_rel);
+    assert(references > 0);
+    if (references > 1) {
+        return;
+    }
+    for (uint32_t i = 0; i < pages->count; i++) {
+        page_release(pages->page[i], memory);
+    }
+    ivm__release(memory, pages, directory_bytes(pages->capacity));
+}
+
+/* ---- The store's rows ------------------------------------------------------------------------------------------------------------ */
+
+ivm_status ivm__pages_reserve(ivm__store *store, uint64_t first, uint64_t end)
+{
+    assert(first <= end && end <= IVM_TABLE_ROWS_MAX);
+    uint32_t needed = (uint32_t)((end + store->page_mask) >> store->page_shift);
+    uint32_t capacity = store->pages->capacity;
+    if (needed > capacity) {
+        capacity = needed > 2 * (uint64_t)capacity ? needed : 2 * capacity;
+    }
+    IVM_TRY(directory_own(store, capacity));
+    uint32_t held = store->pages->count < needed ? store->pages->count : needed;
+    for (uint32_t i = (uint32_t)(first >> store->page_shift); i < held; i++) {
+        IVM_TRY(page_own(store, i));
+    }
+    while (store->pages->count < needed) {
+        ivm__page *page = page_create(store->memory, rows_bytes_of(store));
+        if (!page) {
+            return IVM_OUT_OF_MEMORY;
+        }
+        store->pages->page[store->pages->count++] = page;
+    }
+    return IVM_OK;
+}
+
+ivm_status ivm__page_own(ivm__store *store, ivm__row_id row)
+{
+    assert(row >> store->page_shift < store->pages->count);
+    IVM_TRY(directory_own(store, 0));
+    return page_own(store, row >> store->page_shift);
+}

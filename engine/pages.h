@@ -1,0 +1,16 @@
+/* Pages from the store's side: what makes rows exist, and what makes them the store's own before a header or body is written. */
+#ifndef IVM__PAGES_H
+#define IVM__PAGES_H
+
+#include "store.h"
+
+/* log2 of the rows a page holds for rows of this stride: about IVM__PAGE_BYTES, one row at least. */
+uint32_t ivm__page_shift(uint32_t stride);
+/* An empty directory. NULL: out of memory. */
+ivm__pages *ivm__pages_create(ivm__memory *memory);
+/* Makes the pages of rows [first, end) exist and the store's own. On failure rows and snapshots are as they were. */
+ivm_status ivm__pages_reserve(ivm__store *store, uint64_t first, uint64_t end) IVM_MUST_CHECK;
+/* Makes the row's page the store's own: pointers into it from before are stale. */
+ivm_status ivm__page_own(ivm__store *store, ivm__row_id row) IVM_MUST_CHECK;
+
+#endif
