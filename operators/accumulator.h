@@ -1,0 +1,76 @@
+/* Accumulators: one group's state, and the loops that add rows to many groups' states.
+ *
+ * A state is a few 16-byte sums, so that nothing overflows on the way, whatever order terms come in:
+ *     rows | per aggregate: sum, count of non-nulls | touch, out row | per exact sum: carry or float sum
+ * 64 bytes, one cache line, for count(*) and one sum. min and max keep their values in an ordered multiset for all groups. */
+#ifndef IVM__ACCUMULATOR_H
+#define IVM__ACCUMULATOR_H
+
+#include "exact_sum.h"
+#include "operators.h"
+#include "ordered.h"
+#include "wide.h"
+
+typedef struct ivm__accumulator {
+    ivm__aggregate_function function;
+    ivm__expression *argument, *where;
+    ivm_type type;          /* of the result */
+    ivm_type argument_type; /* 0: counts rows, or an untyped null */
+    bool is_float;          /* sum or avg of float64 */
+    bool counts_rows;       /* no argument, no condition: the group's rows are its value */
+    uint32_t wide_offset;   /* of {sum, non-nulls}; for a count {non-nulls} alone */
+    uint32_t tail_offset;   /* of the carry, or of the float sum's pointer */
+    ivm__ordered ordered;   /* min and max */
+} ivm__accumulator;
+
+/* What every state begins with. */
+typedef struct ivm__group {
+    ivm__weight rows;
+} ivm__group;
+typedef struct ivm__group_tail {
+    uint32_t touch;  /* entry + 1 of the step's touched groups; 0: untouched */
+    ivm__row_id row; /* in the result's store; IVM__ROW_NONE: none */
+} ivm__group_tail;
+
+typedef struct ivm__accumulators {
+    ivm__memory *memory;
+    ivm__accumulator *list;
+    uint32_t count;
+    uint32_t tail_offset; /* of the ivm__group_tail */
+    uint32_t stride;      /* of a state */
+    uint8_t *states;      /* by group id */
+    uint32_t capacity;
+} ivm__accumulators;
+
+/* Copies the specs, takes nothing yet: expressions are the caller's until this succeeds. */
+ivm_status ivm__accumulators_init(ivm__accumulators *accumulators, ivm__memory *memory, ivm__texts *texts, const ivm__aggregate_spec *specs,
+                                  uint32_t count) IVM_MUST_CHECK;
+void ivm__accumulators_deinit(ivm__accumulators *accumulators, uint32_t groups_end, ivm__texts *texts);
+
+static inline uint8_t *ivm__group_state(const ivm__accumulators *accumulators, uint32_t group)
+{
+    return accumulators->states + (size_t)group * accumulators->stride;
+}
+static inline ivm__group_tail *ivm__group_tail_of(const ivm__accumulators *accumulators, uint8_t *state)
+{
+    return (ivm__group_tail *)(void *)(state + accumulators->tail_offset);
+}
+/* Room for group ids below `groups`; a new group's state is cleared by ivm__group_clear(). */
+ivm_status ivm__accumulators_reserve(ivm__accumulators *accumulators, uint64_t groups) IVM_MUST_CHECK;
+void ivm__group_clear(ivm__accumulators *accumulators, uint32_t group);
+/* Frees what a state holds outside itself, and clears it. */
+void ivm__group_free(ivm__accumulators *accumulators, uint32_t group);
+
+/* A state as it is now, in the arena, and back. NULL: out of memory. Going back cannot fail. */
+void *ivm__group_save(const ivm__accumulators *accumulators, uint32_t group, ivm__arena *arena);
+void ivm__group_restore(ivm__accumulators *accumulators, uint32_t group, const void *saved);
+
+/* Adds the chunk's rows, row i to groups[i]: arguments and conditions computed, failed rows marked. */
+ivm_status ivm__accumulate(ivm__accumulators *accumulators, ivm__step *step, const ivm__chunk *chunk, const uint32_t *groups,
+                           uint8_t *failed) IVM_MUST_CHECK;
+/* The aggregate's values of these groups, into a vector with room and nulls. overflow where one is out of its type's range. */
+ivm_status ivm__accumulator_values(const ivm__accumulators *accumulators, uint32_t which, const uint32_t *groups, uint32_t count,
+                                   ivm__vector *out) IVM_MUST_CHECK;
+uint64_t ivm__accumulators_bytes(const ivm__accumulators *accumulators);
+
+#endif
