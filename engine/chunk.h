@@ -1,6 +1,6 @@
 /* Chunks: what flows between operators, about a thousand rows as typed columns with a weight column.
  *
- * A cell is 8 bytes (bool 0/1, int64, float64 bits, date, timestamp, string: a pointer to its ivm__text) or 16 bytes (decimal: the unscaled
+ * A cell is 8 bytes (bool 0/1, int64, float64 bits, date sign-extended, timestamp, string: a pointer to its ivm__text) or 16 bytes (decimal: the unscaled
  * __int128). A null's cell is all zero bits; float64 cells hold no -0.0 and one NaN only, so equal values have equal bits. */
 #ifndef IVM__CHUNK_H
 #define IVM__CHUNK_H
