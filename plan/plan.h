@@ -115,10 +115,13 @@ typedef struct ivm__graph {
     ivm__probe_order *orders; /* one a driver */
 } ivm__graph;
 
-/* Equalities of unlike types are made alike first: such a leaf gets computed columns of the common type (a project above it), so that
- * every equality here is between equal types. */
+/* Equalities of unlike types were made alike when the plan was checked: such a leaf has computed columns of the common type (a project above
+ * it), so that every equality here is between equal types. The join's nodes are borrowed and must still hold their expressions. */
 ivm_status ivm__graph_make(ivm_engine *engine, ivm__node *join, ivm__graph **graph, ivm_error *error) IVM_MUST_CHECK;
 void ivm__graph_free(ivm__graph *graph); /* NULL is fine */
+/* The probe orders of a graph that is complete but for them (plan/probe_order.c). */
+ivm_status ivm__probe_orders_make(ivm__graph *graph) IVM_MUST_CHECK;
+void ivm__probe_orders_free(ivm__graph *graph);
 
 /* ---- Facts over leaves (plan/facts.c): which leaf refers to which ------------------------------------------------------------------- */
 

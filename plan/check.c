@@ -1,0 +1,324 @@
+/* Checking: from the plan a user built to a tree in which every name is a position and every expression has a type. Errors come in reading
+ * order, inputs before what reads them; a plan is refused on empty tables as well. Joins: check_join.c, expressions:
+ * check_expression.c. Cost: columns times names looked up, at view creation alone. */
+#include "check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- Conditions, types and names ---------------------------------------------------------------------------------------------------- */
+
+/* An untyped null becomes one of this type. */
+static ivm_status settle_type(ivm__check *check, ivm__expression **expression, ivm_type type)
+{
+    ivm__expression *untyped = *expression;
+    if (untyped->type != 0) {
+        return IVM_OK;
+    }
+    if (untyped->function == IVM__LITERAL) {
+        untyped->type = type;
+        return IVM_OK;
+    }
+    *expression = ivm__expression_make(check->memory, IVM__CAST, type, &untyped, 1);
+    return *expression ? IVM_OK : ivm__fail_memory(check->error);
+}
+
+ivm_status ivm__check_condition(ivm__check *check, const ivm_expr *expr, const ivm__named_column *columns, uint32_t columns_count,
+                                ivm__expression **condition)
+{
+    if (!expr) {
+        return ivm__fail(check->error, IVM_INVALID_PLAN, "a condition is missing");
+    }
+    IVM_TRY(ivm__expression_check(check->engine, expr, columns, columns_count, condition, check->error));
+    if ((*condition)->type != 0 && (*condition)->type != IVM_BOOL) {
+        char text[IVM_TYPE_TEXT_SIZE];
+        ivm_type_format((*condition)->type, text);
+        ivm__expression_free(*condition, check->memory, &check->engine->texts);
+        *condition = NULL;
+        const char *column = expr->kind == IVM__EXPR_COLUMN ? expr->text : "it";
+        return ivm__fail(check->error, IVM_TYPE_MISMATCH, "a condition is a bool; %s is %s", column, text);
+    }
+    return settle_type(check, condition, IVM_BOOL);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+ivm_status ivm__check_twins(ivm__check *check, const ivm__named_column *columns, uint32_t columns_count)
+{
+    size_t size = columns_count * sizeof(const char *);
+    const char **names = ivm__allocate(check->memory, size);
+    if (!names) {
+        return ivm__fail_memory(check->error);
+    }
+    for (uint32_t i = 0; i < columns_count; i++) {
+        names[i] = columns[i].name;
+    }
+    qsort(names, columns_count, sizeof *names, compare_names);
+    const char *twin = NULL;
+    for (uint32_t i = 1; i < columns_count && !twin; i++) {
+        twin = strcmp(names[i - 1], names[i]) == 0 ? names[i] : NULL;
+    }
+    ivm__release(check->memory, names, size);
+    return twin ? ivm__fail(check->error, IVM_AMBIGUOUS_COLUMN, "two columns are named %s", twin) : IVM_OK;
+}
+
+/* A named expression over the input's columns, as column `at` of the node. */
+static ivm_status check_named(ivm__check *check, const ivm__plan_column *named, ivm__node *node, uint32_t at, ivm__expression **expression)
+{
+    const ivm__node *input = node->inputs[0];
+    if (!named->name && named->value->kind != IVM__EXPR_COLUMN) {
+        return ivm__fail(check->error, IVM_INVALID_PLAN, "an expression that is no column needs a name");
+    }
+    IVM_TRY(ivm__expression_check(check->engine, named->value, input->columns, input->columns_count, expression, check->error));
+    IVM_TRY(settle_type(check, expression, IVM_INT64));
+    const char *name = named->name;
+    if (!name) {
+        assert((*expression)->function == IVM__COLUMN);
+        name = ivm__name_bare(input->columns[(*expression)->column].name);
+    }
+    if (ivm__node_column_set(node, check->memory, at, name, (*expression)->type) != IVM_OK) {
+        return ivm__fail_memory(check->error);
+    }
+    return IVM_OK;
+}
+
+/* ---- Operators, a function each: the node holds what is made so far and is freed by the caller where one fails ------------------------ */
+
+static ivm_status check_input(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    if (plan->inputs_count != 1 || !plan->inputs[0]) {
+        return ivm__fail(check->error, IVM_INVALID_PLAN, "one input is wanted, not %zu", plan->inputs_count);
+    }
+    if (ivm__node_inputs(node, check->memory, 1) != IVM_OK) {
+        return ivm__fail_memory(check->error);
+    }
+    return ivm__check_node(check, plan->inputs[0], &node->inputs[0]);
+}
+
+static ivm_status find_table(ivm__check *check, const ivm_plan *plan, ivm_table **found)
+{
+    const char *name = plan->table;
+    if (ivm__view_named(check->engine, name, strlen(name))) {
+        return ivm__fail(check->error, IVM_UNSUPPORTED, "views over views: %s is a view", name);
+    }
+    ivm_table *table = ivm__table_named(check->engine, name, strlen(name));
+    if (!table || (plan->table_id != 0 && plan->table_id != table->id)) {
+        return ivm__fail(check->error, IVM_UNKNOWN_TABLE, "there is no table %s%s", name, table ? " as the plan knew it" : "");
+    }
+    *found = table;
+    return IVM_OK;
+}
+
+static ivm_status check_scan(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    IVM_TRY(find_table(check, plan, &node->table));
+    const ivm_table *table = node->table;
+    const char *alias = plan->alias ? plan->alias : table->name;
+    if (ivm__node_columns(node, check->memory, table->columns_count) != IVM_OK) {
+        return ivm__fail_memory(check->error);
+    }
+    for (uint32_t i = 0; i < table->columns_count; i++) {
+        size_t size = strlen(alias) + 1 + strlen(table->columns[i].name) + 1;
+        char *name = ivm__allocate(check->memory, size);
+        if (!name) {
+            return ivm__fail_memory(check->error);
+        }
+        snprintf(name, size, "%s.%s", alias, table->columns[i].name);
+        node->columns[i] = (ivm__named_column){ name, table->columns[i].type };
+    }
+    return IVM_OK;
+}
+
+static ivm_status check_filter(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    IVM_TRY(check_input(check, plan, node));
+    const ivm__node *input = node->inputs[0];
+    if (ivm__node_columns_copy(node, check->memory, input) != IVM_OK || ivm__node_expressions(node, check->memory, 1) != IVM_OK) {
+        return ivm__fail_memory(check->error);
+    }
+    return ivm__check_condition(check, plan->where, input->columns, input->columns_count, &node->expressions[0]);
+}
+
+static ivm_status check_project(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    IVM_TRY(check_input(check, plan, node));
+    uint32_t count = (uint32_t)plan->columns_count;
+    if (count == 0) {
+        return ivm__fail(check->error, IVM_INVALID_PLAN, "a project needs a column");
+    }
+    if (ivm__node_columns(node, check->memory, count) != IVM_OK || ivm__node_expressions(node, check->memory, count) != IVM_OK) {
+        return ivm__fail_memory(check->error);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        IVM_TRY(check_named(check, &plan->columns[i], node, i, &node->expressions[i]));
+    }
+    return ivm__check_twins(check, node->columns, node->columns_count);
+}
+
+/* ---- Aggregates ------------------------------------------------------------------------------------------------------------------ */
+
+static ivm_status find_aggregate(ivm__check *check, const char *name, ivm__aggregate_function *function)
+{
+    static const char *const built[] = { "count", "sum", "avg", "min", "max" }; /* in the order of ivm__aggregate_function */
+    static const char *const known[] = { "count_distinct", "sum_distinct", "var_pop",  "var_samp",
+                                         "stddev_pop",     "stddev_samp",  "bool_and", "bool_or" };
+    for (uint32_t i = 0; i < sizeof built / sizeof *built; i++) {
+        if (strcmp(name, built[i]) == 0) {
+            *function = (ivm__aggregate_function)i;
+            return IVM_OK;
+        }
+    }
+    for (uint32_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(name, known[i]) == 0) {
+            return ivm__fail(check->error, IVM_UNSUPPORTED, "the aggregate %s is not supported", name);
+        }
+    }
+    return ivm__fail(check->error, IVM_INVALID_PLAN, "unknown aggregate %s", name);
+}
+
+static ivm_status aggregate_type(ivm__check *check, const ivm__plan_column *call, ivm__aggregate_spec *spec)
+{
+    ivm_type type = spec->argument ? spec->argument->type : IVM_INT64;
+    uint32_t kind = IVM_TYPE_KIND(type);
+    bool number = kind == IVM_INT64 || kind == IVM_FLOAT64 || kind == IVM_DECIMAL_KIND;
+    if ((spec->function == IVM__SUM || spec->function == IVM__AVG) && !number) {
+        char text[IVM_TYPE_TEXT_SIZE];
+        ivm_type_format(type, text);
+        return ivm__fail(check->error, IVM_TYPE_MISMATCH, "%s: %s wants a number, not %s", call->name, call->function, text);
+    }
+    switch (spec->function) {
+    case IVM__COUNT:
+        spec->type = IVM_INT64;
+        break;
+    case IVM__SUM:
+        spec->type = kind == IVM_DECIMAL_KIND ? IVM_DECIMAL(IVM_DECIMAL_PRECISION_MAX, IVM_TYPE_SCALE(type)) : type;
+        break;
+    case IVM__AVG:
+        spec->type = IVM_FLOAT64;
+        break;
+    case IVM__MIN:
+    case IVM__MAX:
+        spec->type = type;
+        break;
+    }
+    return IVM_OK;
+}
+
+static ivm_status check_call(ivm__check *check, const ivm__plan_column *call, const ivm__node *input, ivm__aggregate_spec *spec)
+{
+    if (!call->name || !call->function) {
+        return ivm__fail(check->error, IVM_INVALID_PLAN, "an aggregate needs a name and a function");
+    }
+    if (call->value) {
+        IVM_TRY(ivm__expression_check(check->engine, call->value, input->columns, input->columns_count, &spec->argument, check->error));
+        IVM_TRY(settle_type(check, &spec->argument, IVM_INT64));
+    } else if (strcmp(call->function, "count") != 0) {
+        return ivm__fail(check->error, IVM_INVALID_PLAN, "%s: %s wants an argument", call->name, call->function);
+    }
+    if (call->where) {
+        IVM_TRY(ivm__check_condition(check, call->where, input->columns, input->columns_count, &spec->where));
+    }
+    IVM_TRY(find_aggregate(check, call->function, &spec->function));
+    return aggregate_type(check, call, spec);
+}
+
+static ivm_status make_aggregate_arrays(ivm__node *node, ivm__memory *memory, uint32_t groups_count, uint32_t aggregates_count)
+{
+    IVM_TRY(ivm__node_columns(node, memory, groups_count + aggregates_count));
+    node->groups = ivm__allocate_zeroed(memory, groups_count * sizeof(ivm__expression *));
+    if (!node->groups) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    node->groups_count = groups_count;
+    node->aggregates = ivm__allocate_zeroed(memory, aggregates_count * sizeof *node->aggregates);
+    if (!node->aggregates) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    node->aggregates_count = aggregates_count;
+    return IVM_OK;
+}
+
+static ivm_status check_aggregate(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    IVM_TRY(check_input(check, plan, node));
+    uint32_t groups_count = (uint32_t)plan->columns_count, aggregates_count = (uint32_t)plan->aggregates_count;
+    if (groups_count + aggregates_count == 0) {
+        return ivm__fail(check->error, IVM_INVALID_PLAN, "an aggregate needs a group or an aggregate");
+    }
+    if (make_aggregate_arrays(node, check->memory, groups_count, aggregates_count) != IVM_OK) {
+        return ivm__fail_memory(check->error);
+    }
+    for (uint32_t i = 0; i < groups_count; i++) {
+        IVM_TRY(check_named(check, &plan->columns[i], node, i, &node->groups[i]));
+    }
+    for (uint32_t i = 0; i < aggregates_count; i++) {
+        const ivm__plan_column *call = &plan->aggregates[i];
+        IVM_TRY(check_call(check, call, node->inputs[0], &node->aggregates[i]));
+        if (ivm__node_column_set(node, check->memory, groups_count + i, call->name, node->aggregates[i].type) != IVM_OK) {
+            return ivm__fail_memory(check->error);
+        }
+    }
+    IVM_TRY(ivm__check_twins(check, node->columns, node->columns_count));
+    if (!plan->where) {
+        return IVM_OK;
+    }
+    if (ivm__node_expressions(node, check->memory, 1) != IVM_OK) {
+        return ivm__fail_memory(check->error);
+    }
+    return ivm__check_condition(check, plan->where, node->columns, node->columns_count, &node->expressions[0]);
+}
+
+/* ---- The tree -------------------------------------------------------------------------------------------------------------------- */
+
+static ivm_status check_fill(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    switch (plan->op) {
+    case IVM__PLAN_SCAN:
+        return check_scan(check, plan, node);
+    case IVM__PLAN_FILTER:
+        return check_filter(check, plan, node);
+    case IVM__PLAN_PROJECT:
+        return check_project(check, plan, node);
+    case IVM__PLAN_JOIN:
+        return ivm__check_join(check, plan, node);
+    case IVM__PLAN_AGGREGATE:
+        return check_aggregate(check, plan, node);
+    }
+    return ivm__fail(check->error, IVM_INVALID_PLAN, "unknown op %d", (int)plan->op);
+}
+
+ivm_status ivm__check_node(ivm__check *check, const ivm_plan *plan, ivm__node **node)
+{
+    if (check->depth >= IVM__PLAN_DEPTH_MAX) {
+        return ivm__fail(check->error, IVM_INVALID_PLAN, "the plan is nested more than %u deep", IVM__PLAN_DEPTH_MAX);
+    }
+    ivm__node *made = ivm__node_make(check->memory, plan->op);
+    if (!made) {
+        return ivm__fail_memory(check->error);
+    }
+    check->depth++;
+    ivm_status status = check_fill(check, plan, made);
+    check->depth--;
+    if (status != IVM_OK) {
+        ivm__node_free(made, check->engine);
+        return status;
+    }
+    *node = made;
+    return IVM_OK;
+}
+
+ivm_status ivm__plan_check(ivm_engine *engine, const ivm_plan *plan, ivm__node **node, ivm_error *error)
+{
+    ivm__check check = { .engine = engine, .memory = &engine->memory, .error = error };
+    ivm__node *root = NULL;
+    IVM_TRY(ivm__check_node(&check, plan, &root));
+    if (ivm__needed_mark(root, &engine->memory) != IVM_OK) {
+        ivm__node_free(root, engine);
+        return ivm__fail_memory(error);
+    }
+    *node = root;
+    return IVM_OK;
+}
