@@ -1,0 +1,89 @@
+/* The join operator: a step of it, from its leaves' deltas to the delta of their join. See join.h for the equation.
+ *
+ *     consume: gather      finish: settle the leaves -> ask the planner -> run its terms -> judge failures and weights      commit or undo */
+#include "join_state.h"
+
+static ivm_status memory_fail(ivm_status status, ivm__step *step)
+{
+    return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(step->error) : status;
+}
+
+static ivm_status join_consume(ivm__operator *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk)
+{
+    ivm__join *join = (ivm__join *)self;
+    assert(port < join->leaves_count && !join->leaves[port].table);
+    assert(chunk->columns_count == join->leaves[port].columns_count);
+    ivm__arena_mark mark = ivm__arena_here(step->scratch);
+    ivm_status status = ivm__leaf_consume(&join->leaves[port], step, chunk);
+    ivm__arena_back(step->scratch, mark);
+    return memory_fail(status, step);
+}
+
+static bool insert_only(const ivm__join_leaf *leaf, const ivm__step *step)
+{
+    const ivm_table *table = leaf->table ? leaf->table : leaf->scan ? ivm__scan_table(leaf->scan) : NULL;
+    return table && ivm__delta_shape(step, table) != IVM_MIXED;
+}
+
+static ivm_status plan_terms(ivm__join *join, ivm__step *step)
+{
+    ivm__leaf_delta deltas[IVM_JOIN_LEAVES_MAX];
+    for (uint32_t i = 0; i < join->leaves_count; i++) {
+        ivm__join_leaf *leaf = &join->leaves[i];
+        IVM_TRY(ivm__leaf_settle(join, leaf, step));
+        deltas[i] = (ivm__leaf_delta){
+            .rows_count = leaf->delta_rows,
+            .rows_live = leaf->table || leaf->keeps ? ivm__leaf_store(leaf)->rows_live : 0,
+            .table_insert_only = insert_only(leaf, step),
+        };
+    }
+    join->planner_begun = true;
+    return join->planner.begin(join->planner.state, step, deltas, join->leaves_count);
+}
+
+static ivm_status finish(ivm__join *join, ivm__step *step)
+{
+    ivm__term term;
+    IVM_TRY(plan_terms(join, step));
+    while (join->planner.next(join->planner.state, &term)) {
+        ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        IVM_TRY(ivm__join_term(join, step, &term));
+        ivm__arena_back(step->scratch, mark);
+    }
+    IVM_TRY(ivm__failures_check(&join->failures, step, join->head.view, "a join's condition"));
+    return ivm__join_weights_check(join, step);
+}
+
+static ivm_status join_finish(ivm__operator *self, ivm__step *step)
+{
+    return memory_fail(finish((ivm__join *)self, step), step);
+}
+
+static void join_commit(ivm__operator *self)
+{
+    ivm__join *join = (ivm__join *)self;
+    for (uint32_t i = 0; i < join->leaves_count; i++) {
+        ivm__leaf_commit(&join->leaves[i]);
+    }
+    if (join->planner_begun) {
+        join->planner.commit(join->planner.state);
+    }
+    join->planner_begun = false;
+}
+
+static void join_undo(ivm__operator *self)
+{
+    ivm__join *join = (ivm__join *)self;
+    ivm__failures_deinit(&join->failures);
+    for (uint32_t i = 0; i < join->leaves_count; i++) {
+        ivm__leaf_undo(&join->leaves[i]);
+    }
+    if (join->planner_begun) {
+        join->planner.undo(join->planner.state);
+    }
+    join->planner_begun = false;
+}
+
+const ivm__operator_class ivm__join_class = {
+    .name = "join", .consume = join_consume, .finish = join_finish, .commit = join_commit, .undo = join_undo, .free = ivm__join_free
+};

@@ -1,0 +1,255 @@
+/* One chunk through the probes of a term, depth first: a probe that finds more pairs than a chunk holds sends what it has down to the next
+ * one before it goes on, so that memory is bounded by a chunk a probe.
+ *
+ *     keys -> pairs (position in the chunk, row found) -> weights, rows of weight 0 dropped -> columns -> next probe
+ *
+ * Cost: a hash, a slot and a row a key. Where every row is found once and weighs 1, as a foreign key makes it, columns are passed on as they
+ * are and weights stay unwritten; else each column that is read later is gathered once. */
+#include "join_state.h"
+
+/* What a probe found: the row rows[i] for the chunk's row positions[i]. */
+typedef struct pairs {
+    uint32_t count;
+    uint32_t *positions;
+    ivm__row_id *rows;
+    ivm__weight *weights; /* of the joined rows; NULL: all 1 */
+    bool unmoved;         /* positions[i] == i for all of the chunk's rows */
+} pairs;
+
+/* ---- Weights ----------------------------------------------------------------------------------------------------------------------- */
+
+/* Whether every row weighs 1 and is as it was when the step began, or, read as cur, was appended by it. */
+static bool rows_weigh_one(const ivm__store *store, const ivm__row_id *rows, uint32_t count, ivm__reading reading)
+{
+    static const ivm__row_header one = { .weight = 1, .touch = 0 };
+    ivm__row_id end = reading == IVM__READ_OLD ? store->step_end : UINT32_MAX;
+    uint64_t want, header, unlike = 0;
+    memcpy(&want, &one, sizeof want);
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(&header, ivm__store_row(store, rows[i]), sizeof header);
+        unlike |= (header ^ want) | (rows[i] >= end);
+    }
+    return unlike == 0;
+}
+
+/* weights[i] = weight of the pair; pairs of weight 0 are dropped. False: a product leaves 128 bits. */
+static bool pairs_weigh(pairs *found, const ivm__store *store, ivm__reading reading, const ivm__weight *inputs)
+{
+    uint32_t kept = 0;
+    bool fits = true;
+    ivm__weight unlike = 0;
+    for (uint32_t i = 0; i < found->count; i++) {
+        ivm__weight weight = ivm__store_weight(store, found->rows[i], reading);
+        if (inputs) {
+            fits &= !__builtin_mul_overflow(weight, inputs[found->positions[i]], &weight);
+        }
+        found->positions[kept] = found->positions[i];
+        found->rows[kept] = found->rows[i];
+        found->weights[kept] = weight;
+        kept += weight != 0;
+        unlike |= weight ^ (weight != 0);
+    }
+    found->count = kept;
+    if (unlike == 0) {
+        found->weights = NULL;
+    }
+    return fits;
+}
+
+static void weights_gather(const ivm__weight *in, const uint32_t *positions, uint32_t count, ivm__weight *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = in[positions[i]];
+    }
+}
+
+static bool positions_unmoved(const uint32_t *positions, uint32_t count)
+{
+    uint32_t moved = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        moved |= positions[i] ^ i;
+    }
+    return moved == 0;
+}
+
+static ivm_status weigh(ivm__join_run *run, const ivm__probe_source *source, const ivm__chunk *chunk, pairs *found)
+{
+    bool plain = rows_weigh_one(source->store, found->rows, found->count, source->reading);
+    if (plain) {
+        found->unmoved = found->count == chunk->rows_count && positions_unmoved(found->positions, found->count);
+        found->weights = chunk->weights;
+        if (!chunk->weights || found->unmoved) {
+            return IVM_OK;
+        }
+    }
+    found->weights = ivm__arena_allocate(run->step->scratch, found->count * sizeof *found->weights);
+    if (!found->weights) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    if (plain) {
+        weights_gather(chunk->weights, found->positions, found->count, found->weights);
+        return IVM_OK;
+    }
+    if (!pairs_weigh(found, source->store, source->reading, chunk->weights)) {
+        return ivm__join_weight_fail(run->join, run->step);
+    }
+    found->unmoved = found->count == chunk->rows_count && positions_unmoved(found->positions, found->count);
+    return IVM_OK;
+}
+
+/* ---- Columns ----------------------------------------------------------------------------------------------------------------------- */
+
+static bool column_pass(ivm__arena *arena, const ivm__vector *in, const pairs *found, ivm__vector *out)
+{
+    if (found->unmoved) {
+        *out = *in;
+        return true;
+    }
+    if (!ivm__vector_make(arena, out, in->type, found->count, in->nulls != NULL)) {
+        return false;
+    }
+    ivm__vector_gather(in, found->positions, found->count, out);
+    return true;
+}
+
+static bool column_fetch(ivm__arena *arena, const ivm__store *store, uint32_t column, const pairs *found, ivm__vector *out)
+{
+    if (!ivm__vector_make(arena, out, store->layout->types[column], found->count, store->layout->nullable[column])) {
+        return false;
+    }
+    ivm__store_gather(store, found->rows, found->count, column, out);
+    if (out->nulls && !memchr(out->nulls, 1, found->count)) {
+        out->nulls = NULL;
+    }
+    return true;
+}
+
+/* The pairs as a chunk of the columns that are still to be read. NULL: out of memory. */
+static ivm__chunk *pairs_chunk(const ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, const pairs *found)
+{
+    ivm__arena *arena = run->step->scratch;
+    const ivm__probe_source *source = &run->sources[depth];
+    const uint8_t *last = run->order->last;
+    ivm__chunk *out = ivm__chunk_make(arena, run->join->head.types, chunk->columns_count);
+    if (!out) {
+        return NULL;
+    }
+    out->rows_count = found->count;
+    out->weights = found->weights;
+    for (uint32_t c = 0; c < chunk->columns_count; c++) {
+        if (chunk->columns[c].cells && last[c] >= IVM__READ_BEHIND(depth) &&
+            !column_pass(arena, &chunk->columns[c], found, &out->columns[c])) {
+            return NULL;
+        }
+    }
+    for (uint32_t i = 0; i < source->leaf->kept_count; i++) {
+        uint32_t c = source->leaf->columns_first + source->leaf->kept[i];
+        uint32_t column = ivm__leaf_store_column(source->leaf, source->store, i);
+        if (last[c] >= IVM__READ_BEHIND(depth) && !column_fetch(arena, source->store, column, found, &out->columns[c])) {
+            return NULL;
+        }
+    }
+    return out;
+}
+
+/* ---- Probes ------------------------------------------------------------------------------------------------------------------------ */
+
+static ivm_status pairs_pass(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, pairs *found)
+{
+    const ivm__probe_source *source = &run->sources[depth];
+    IVM_TRY(weigh(run, source, chunk, found));
+    if (source->index) {
+        run->rows_matched += found->count;
+    }
+    if (found->count == 0) {
+        return IVM_OK;
+    }
+    ivm__chunk *next = pairs_chunk(run, depth, chunk, found);
+    if (!next) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    if (source->probe->equal_count) {
+        IVM_TRY(ivm__join_equal(run->step, source->probe->equal, source->probe->equal_count, &next));
+    }
+    return next->rows_count ? ivm__join_probe_chunk(run, depth + 1, next) : IVM_OK;
+}
+
+static uint32_t keys_skipped(const ivm__keys *keys)
+{
+    uint32_t skipped = 0;
+    for (uint32_t i = 0; keys->skip && i < keys->rows_count; i++) {
+        skipped += keys->skip[i] != 0;
+    }
+    return skipped;
+}
+
+static ivm_status probe_index(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, pairs *found)
+{
+    const ivm__probe_source *source = &run->sources[depth];
+    ivm__arena *scratch = run->step->scratch;
+    ivm__keys keys;
+    IVM_TRY(ivm__index_keys(source->index, scratch, chunk, source->probe->from, false, &keys));
+    run->rows_probed += keys.rows_count - keys_skipped(&keys);
+    for (ivm__probe probe = { 0 }; probe.key < keys.rows_count;) {
+        found->count = ivm__index_probe(source->index, &keys, &probe, IVM__CHUNK_ROWS, found->positions, found->rows);
+        ivm__arena_mark mark = ivm__arena_here(scratch);
+        if (found->count) {
+            IVM_TRY(pairs_pass(run, depth, chunk, found));
+        }
+        ivm__arena_back(scratch, mark);
+    }
+    return IVM_OK;
+}
+
+/* Pairs of every row of the chunk with `rows_count` rows, from the pair numbered `first` on, row of the chunk by row. */
+static void pairs_cross(pairs *found, uint64_t first, uint64_t end, const ivm__row_id *rows, uint32_t rows_count)
+{
+    uint32_t position = (uint32_t)(first / rows_count), row = (uint32_t)(first % rows_count), count = 0;
+    for (uint64_t pair = first; pair < end; pair++) {
+        found->positions[count] = position;
+        found->rows[count++] = rows[row++];
+        if (row == rows_count) {
+            row = 0;
+            position++;
+        }
+    }
+    found->count = count;
+}
+
+static ivm_status probe_cross(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, pairs *found)
+{
+    const ivm__probe_source *source = &run->sources[depth];
+    ivm__arena *scratch = run->step->scratch;
+    ivm__row_id *rows = ivm__arena_allocate(scratch, IVM__CHUNK_ROWS * sizeof *rows);
+    ivm__weight *weights = ivm__arena_allocate(scratch, IVM__CHUNK_ROWS * sizeof *weights);
+    if (!rows || !weights) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    uint32_t next = 0, count;
+    while ((count = ivm__store_scan(source->store, source->reading, &next, IVM__CHUNK_ROWS, rows, weights)) > 0) {
+        uint64_t all = (uint64_t)count * chunk->rows_count, end;
+        for (uint64_t first = 0; first < all; first = end) {
+            ivm__arena_mark mark = ivm__arena_here(scratch);
+            end = all - first < IVM__CHUNK_ROWS ? all : first + IVM__CHUNK_ROWS;
+            pairs_cross(found, first, end, rows, count);
+            IVM_TRY(pairs_pass(run, depth, chunk, found));
+            ivm__arena_back(scratch, mark);
+        }
+    }
+    return IVM_OK;
+}
+
+ivm_status ivm__join_probe_chunk(ivm__join_run *run, uint32_t depth, ivm__chunk *chunk)
+{
+    assert(chunk->rows_count > 0 && chunk->rows_count <= IVM__CHUNK_ROWS);
+    if (depth + 1 == run->join->leaves_count) {
+        return ivm__join_run_emit(run, chunk);
+    }
+    pairs found = { 0 };
+    found.positions = ivm__arena_allocate(run->step->scratch, IVM__CHUNK_ROWS * sizeof *found.positions);
+    found.rows = ivm__arena_allocate(run->step->scratch, IVM__CHUNK_ROWS * sizeof *found.rows);
+    if (!found.positions || !found.rows) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    return run->sources[depth].index ? probe_index(run, depth, chunk, &found) : probe_cross(run, depth, chunk, &found);
+}

@@ -1,0 +1,178 @@
+/* The join operator inside: its leaves, its probe orders, and a run of one term over them.
+ *
+ *     join.c         the operator: a step from gathered deltas to checked weights        join_create.c   made from its spec
+ *     join_leaf.c    a leaf's delta, its kept rows, its delta as rows that are probed    join_gather.c   chunks taken in by a leaf
+ *     join_term.c    a term: sources, driver chunks, what is emitted                     join_probe.c    one chunk through one probe
+ *     join_weights.c net weights of joined rows, judged where they could leave int64 */
+#ifndef IVM__JOIN_STATE_H
+#define IVM__JOIN_STATE_H
+
+#include "join.h"
+#include "operators.h"
+#include "stage.h"
+#include "weights.h"
+
+/* ---- Leaves ------------------------------------------------------------------------------------------------------------------------- */
+
+/* A chunk of a leaf's gathered delta, with room for more rows. */
+typedef struct ivm__leaf_part {
+    ivm__chunk chunk;
+    uint32_t capacity;
+    struct ivm__leaf_part *next;
+} ivm__leaf_part;
+
+/* The kept columns of a leaf are those that anyone needs, in order; a chunk of them alone is called compact. Where nobody needs any, rows
+ * and deltas still have one column, of zeros, so that weights have a row to lie in. */
+typedef struct ivm__join_leaf {
+    ivm_table *table;                      /* a bare scan; NULL: the rows are the leaf's own */
+    ivm__operator *scan;                   /* through which own rows are loaded once a term reads them; NULL: kept from the start */
+    uint32_t columns_first, columns_count; /* among the join's columns */
+    uint32_t *kept;                        /* the kept columns of the leaf */
+    uint32_t kept_count;                   /* 0 where only the zeros are stored */
+    uint32_t *place;                       /* of each column of the leaf among the kept; UINT32_MAX: not kept */
+    ivm__layout *layout;                   /* of the kept columns */
+
+    bool keeps; /* own: `rows` holds what is in the leaf */
+    ivm__zset rows;
+
+    /* of the step under way */
+    ivm__leaf_part *parts, *parts_last; /* own: the delta, compact */
+    uint64_t delta_rows;
+    bool delta_negative; /* own: a weight below 0 was gathered */
+    bool delta_filled;   /* `delta` holds the delta */
+    ivm__zset delta;     /* the kept columns of the delta as rows, never committed: they weigh what they weigh after */
+} ivm__join_leaf;
+
+/* Where a walk over a leaf's delta stands; zeroed at first. */
+typedef struct ivm__leaf_walk {
+    bool begun;
+    ivm__delta_walk table;
+    const ivm__leaf_part *part;
+} ivm__leaf_walk;
+
+typedef struct ivm__join ivm__join;
+
+/* Makes a Z-set for rows of the kept columns, if it is not there yet. */
+ivm_status ivm__leaf_rows_make(const ivm__join *join, const ivm__join_leaf *leaf, ivm__zset *rows) IVM_MUST_CHECK;
+/* A chunk that the leaf's operator sent: gathered into its delta, or, while loading, added to its rows. */
+ivm_status ivm__leaf_consume(ivm__join_leaf *leaf, ivm__step *step, const ivm__chunk *chunk) IVM_MUST_CHECK;
+/* The columns of the leaf's chunk that are kept, not copied. False: out of memory. */
+bool ivm__leaf_compact(const ivm__join_leaf *leaf, ivm__arena *arena, const ivm__chunk *chunk, ivm__chunk *compact);
+/* Copies a compact chunk to the end of the delta. */
+ivm_status ivm__leaf_gather(ivm__join_leaf *leaf, ivm__arena *arena, const ivm__chunk *compact) IVM_MUST_CHECK;
+
+/* All of the delta has come: adds it to kept rows, consolidates it where a weight is negative, counts it. */
+ivm_status ivm__leaf_settle(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step) IVM_MUST_CHECK;
+/* The next chunk of the delta, compact and in the scratch arena or the parts; *chunk NULL at the end. */
+ivm_status ivm__leaf_delta_next(const ivm__join_leaf *leaf, ivm__step *step, ivm__leaf_walk *walk, const ivm__chunk **chunk) IVM_MUST_CHECK;
+/* Makes the rows readable as cur and old: loads own rows that are not kept yet. */
+ivm_status ivm__leaf_keep(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step) IVM_MUST_CHECK;
+/* Makes the delta readable as rows. */
+ivm_status ivm__leaf_delta_fill(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step) IVM_MUST_CHECK;
+/* The store of the table or of the own rows. */
+static inline ivm__store *ivm__leaf_store(ivm__join_leaf *leaf)
+{
+    assert(leaf->table || leaf->keeps);
+    return leaf->table ? &leaf->table->store : &leaf->rows.store;
+}
+/* The column of a store that holds the i-th kept column. */
+static inline uint32_t ivm__leaf_store_column(const ivm__join_leaf *leaf, const ivm__store *store, uint32_t i)
+{
+    return leaf->table && store == &leaf->table->store ? leaf->kept[i] : i;
+}
+void ivm__leaf_commit(ivm__join_leaf *leaf);
+void ivm__leaf_undo(ivm__join_leaf *leaf);
+
+/* ---- Orders --------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct ivm__join_probe {
+    uint32_t leaf;
+    uint32_t keys_count;
+    uint32_t *from;  /* join columns */
+    uint32_t *to;    /* columns of the leaf, in the order of the table's key where they are all of it */
+    uint32_t *place; /* the same among the kept */
+    bool unique;     /* they are all of a table's key */
+    uint32_t equal_count;
+    ivm__probe_key *equal;
+} ivm__join_probe;
+
+/* Moments of a run at which a column may be read for the last time: entering probe p, judging the equal pairs behind it, the residual
+ * condition, above. */
+#define IVM__READ_ENTERING(p) (2 * (p))
+#define IVM__READ_BEHIND(p) (2 * (p) + 1)
+#define IVM__READ_RESIDUAL 254u
+#define IVM__READ_ABOVE 255u
+static_assert(IVM__READ_BEHIND(IVM_JOIN_LEAVES_MAX) < IVM__READ_RESIDUAL, "moments fit a byte");
+
+typedef struct ivm__join_order {
+    ivm__join_probe *probes; /* leaves_count - 1 */
+    ivm__probe_key *equal;
+    uint32_t equal_count;
+    uint8_t *last; /* of each join column: the last moment at which it is read, driver's first */
+} ivm__join_order;
+
+struct ivm__join {
+    ivm__operator head;
+    ivm__memory *memory;
+    ivm__texts *texts;
+    uint64_t seed;
+    ivm__join_leaf *leaves;
+    uint32_t leaves_count;
+    ivm__join_order *orders; /* one a driver */
+    ivm__expression *residual;
+    bool residual_fallible;
+    bool *read_last; /* by join column: the residual condition or the reader above needs it */
+    bool *needed_above;
+    ivm__join_planner planner;
+    bool planner_begun; /* in the step under way */
+    ivm__failures failures;
+    struct ivm__join_store { /* arrays that orders share */
+        ivm__join_probe *probes;
+        uint32_t *words;
+        ivm__probe_key *equal;
+        uint8_t *last;
+        uint32_t probes_count, words_count, equal_count;
+    } shared;
+};
+
+void ivm__join_free(ivm__operator *self, ivm__memory *memory);
+extern const ivm__operator_class ivm__join_class;
+
+/* ---- Runs ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* Where one probe of the term under way looks. */
+typedef struct ivm__probe_source {
+    const ivm__join_probe *probe;
+    const ivm__join_leaf *leaf;
+    ivm__store *store;
+    ivm__index *index; /* NULL: a cross product */
+    ivm__reading reading;
+} ivm__probe_source;
+
+typedef struct ivm__join_run {
+    ivm__join *join;
+    ivm__step *step;
+    const ivm__join_order *order;
+    ivm__join_leaf *driver;
+    int sign;
+    bool judges; /* looks at the weights of joined rows, emits nothing, counts nothing */
+    uint64_t rows_probed, rows_matched;
+    ivm__probe_source sources[IVM_JOIN_LEAVES_MAX];
+} ivm__join_run;
+
+/* Points the run at this driver and, through its order, at the stores and indexes that the readings name; makes what is missing. */
+ivm_status ivm__join_run_prepare(ivm__join_run *run, uint32_t driver, const uint8_t *readings) IVM_MUST_CHECK;
+/* Carries compact rows of the driver through all probes. */
+ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact) IVM_MUST_CHECK;
+/* Carries a chunk of the join's columns through the probes from the depth-th on, and emits what comes out. */
+ivm_status ivm__join_probe_chunk(ivm__join_run *run, uint32_t depth, ivm__chunk *chunk) IVM_MUST_CHECK;
+ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk) IVM_MUST_CHECK;
+/* The rows for which each pair of columns is equal and not null: *chunk itself or a copy of those rows. */
+ivm_status ivm__join_equal(ivm__step *step, const ivm__probe_key *equal, uint32_t equal_count, ivm__chunk **chunk) IVM_MUST_CHECK;
+ivm_status ivm__join_weight_fail(const ivm__join *join, ivm__step *step);
+
+ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *term) IVM_MUST_CHECK;
+/* Every row that the join has after the step weighs an int64; the terms have run. */
+ivm_status ivm__join_weights_check(ivm__join *join, ivm__step *step) IVM_MUST_CHECK;
+
+#endif

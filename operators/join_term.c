@@ -1,0 +1,239 @@
+/* A term of a join: one product of readings.
+ *
+ *     sign * delta(driver) x reading(leaf) x ... , joined
+ *
+ * The driver's chunks become chunks of the join's columns, uncopied, and go through the probes of its order; what comes out is judged by the
+ * residual condition and emitted. A term of which the driver or another leaf read as delta is empty costs nothing. */
+#include "join_state.h"
+
+ivm_status ivm__join_weight_fail(const ivm__join *join, ivm__step *step)
+{
+    return ivm__fail(step->error, IVM_OVERFLOW, "view %s: the weight of a joined row is out of range", join->head.view);
+}
+
+/* ---- Equal pairs ------------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t rows_equal_words(const ivm__vector *a, const ivm__vector *b, uint32_t *rows, uint32_t count)
+{
+    const uint64_t *left = a->cells, *right = b->cells;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t row = rows[i];
+        rows[kept] = row;
+        kept += left[row] == right[row] && !ivm__is_null(a, row) && !ivm__is_null(b, row);
+    }
+    return kept;
+}
+
+static uint32_t rows_equal_wides(const ivm__vector *a, const ivm__vector *b, uint32_t *rows, uint32_t count)
+{
+    const ivm__wide *left = a->cells, *right = b->cells;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t row = rows[i];
+        rows[kept] = row;
+        kept += left[row] == right[row] && !ivm__is_null(a, row) && !ivm__is_null(b, row);
+    }
+    return kept;
+}
+
+ivm_status ivm__join_equal(ivm__step *step, const ivm__probe_key *equal, uint32_t equal_count, ivm__chunk **chunk)
+{
+    uint32_t count = (*chunk)->rows_count;
+    uint32_t *rows = ivm__arena_allocate(step->scratch, count * sizeof *rows);
+    if (!rows) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        rows[i] = i;
+    }
+    for (uint32_t i = 0; i < equal_count; i++) {
+        const ivm__vector *a = &(*chunk)->columns[equal[i].from], *b = &(*chunk)->columns[equal[i].to];
+        assert(a->cells && b->cells && a->type == b->type);
+        count = ivm__type_is_wide(a->type) ? rows_equal_wides(a, b, rows, count) : rows_equal_words(a, b, rows, count);
+    }
+    if (count == (*chunk)->rows_count) {
+        return IVM_OK;
+    }
+    *chunk = ivm__chunk_gather(step->scratch, *chunk, rows, count);
+    return *chunk ? IVM_OK : IVM_OUT_OF_MEMORY;
+}
+
+/* ---- What comes out ------------------------------------------------------------------------------------------------------------------ */
+
+static void columns_drop(ivm__chunk *chunk, const bool *keep)
+{
+    for (uint32_t c = 0; c < chunk->columns_count; c++) {
+        if (!keep[c]) {
+            chunk->columns[c].cells = NULL;
+            chunk->columns[c].nulls = NULL;
+        }
+    }
+}
+
+static bool weights_negate(const ivm__chunk *chunk, ivm__weight *out)
+{
+    bool fits = true;
+    for (uint32_t i = 0; i < chunk->rows_count; i++) {
+        fits &= !__builtin_sub_overflow((ivm__weight)0, ivm__chunk_weight(chunk, i), &out[i]);
+    }
+    return fits;
+}
+
+static ivm_status negate(const ivm__join_run *run, ivm__chunk *chunk)
+{
+    ivm__weight *weights = ivm__arena_allocate(run->step->scratch, chunk->rows_count * sizeof *weights);
+    if (!weights) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    if (!weights_negate(chunk, weights)) {
+        return ivm__join_weight_fail(run->join, run->step);
+    }
+    chunk->weights = weights;
+    return IVM_OK;
+}
+
+/* The rows for which the residual condition is true; failures are kept apart with their weights. */
+static ivm_status residual_select(const ivm__join_run *run, ivm__chunk **chunk)
+{
+    ivm__join *join = run->join;
+    ivm__step *step = run->step;
+    uint32_t rows_count = (*chunk)->rows_count, count = 0;
+    uint32_t *rows = ivm__arena_allocate(step->scratch, rows_count * sizeof *rows);
+    uint8_t *failed = ivm__arena_allocate(step->scratch, rows_count);
+    if (!rows || !failed) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    memset(failed, 0, rows_count);
+    IVM_TRY(ivm__expression_select(join->residual, step, *chunk, rows, &count, failed));
+    if (join->residual_fallible && !run->judges && memchr(failed, 1, rows_count)) {
+        IVM_TRY(ivm__failures_add(&join->failures, step, *chunk, failed));
+    }
+    columns_drop(*chunk, join->needed_above);
+    if (count < rows_count) {
+        *chunk = ivm__chunk_gather(step->scratch, *chunk, rows, count);
+    }
+    return *chunk ? IVM_OK : IVM_OUT_OF_MEMORY;
+}
+
+static bool weights_fit(const ivm__chunk *chunk)
+{
+    bool fit = true;
+    for (uint32_t i = 0; chunk->weights && i < chunk->rows_count; i++) {
+        fit &= ivm__weight_fits(chunk->weights[i]);
+    }
+    return fit;
+}
+
+ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk)
+{
+    if (run->sign < 0) {
+        IVM_TRY(negate(run, chunk));
+    }
+    columns_drop(chunk, run->join->read_last);
+    if (run->join->residual) {
+        IVM_TRY(residual_select(run, &chunk));
+    }
+    if (run->judges) {
+        return weights_fit(chunk) ? IVM_OK : ivm__join_weight_fail(run->join, run->step);
+    }
+    return ivm__emit(&run->join->head, run->step, chunk);
+}
+
+/* ---- Driving ----------------------------------------------------------------------------------------------------------------------- */
+
+ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact)
+{
+    const ivm__join_leaf *leaf = run->driver;
+    ivm__chunk *chunk = ivm__chunk_make(run->step->scratch, run->join->head.types, run->join->head.columns_count);
+    if (!chunk) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    chunk->rows_count = compact->rows_count;
+    chunk->weights = compact->weights;
+    for (uint32_t i = 0; i < leaf->kept_count; i++) {
+        chunk->columns[leaf->columns_first + leaf->kept[i]] = compact->columns[i];
+    }
+    if (run->order->equal_count) {
+        IVM_TRY(ivm__join_equal(run->step, run->order->equal, run->order->equal_count, &chunk));
+    }
+    return chunk->rows_count ? ivm__join_probe_chunk(run, 0, chunk) : IVM_OK;
+}
+
+static ivm_status source_prepare(const ivm__join_run *run, const ivm__join_probe *probe, uint8_t reading, ivm__probe_source *source)
+{
+    ivm__join_leaf *leaf = &run->join->leaves[probe->leaf];
+    assert(reading != IVM__LEAF_OLD || !run->step->initial);
+    *source = (ivm__probe_source){ .probe = probe, .leaf = leaf };
+    source->reading = reading == IVM__LEAF_OLD ? IVM__READ_OLD : IVM__READ_CUR;
+    if (reading == IVM__LEAF_DELTA) {
+        IVM_TRY(ivm__leaf_delta_fill(run->join, leaf, run->step));
+        source->store = &leaf->delta.store;
+    } else {
+        IVM_TRY(ivm__leaf_keep(run->join, leaf, run->step));
+        source->store = ivm__leaf_store(leaf);
+    }
+    if (probe->keys_count == 0) {
+        return IVM_OK;
+    }
+    bool in_table = leaf->table && source->store == &leaf->table->store;
+    return ivm__store_index(source->store, in_table ? probe->to : probe->place, probe->keys_count, in_table && probe->unique,
+                            &source->index);
+}
+
+ivm_status ivm__join_run_prepare(ivm__join_run *run, uint32_t driver, const uint8_t *readings)
+{
+    run->driver = &run->join->leaves[driver];
+    run->order = &run->join->orders[driver];
+    for (uint32_t i = 0; i + 1 < run->join->leaves_count; i++) {
+        const ivm__join_probe *probe = &run->order->probes[i];
+        IVM_TRY(source_prepare(run, probe, readings[probe->leaf], &run->sources[i]));
+    }
+    return IVM_OK;
+}
+
+static bool term_is_empty(const ivm__join *join, const ivm__term *term)
+{
+    for (uint32_t i = 0; i < join->leaves_count; i++) {
+        if (term->readings[i] == IVM__LEAF_DELTA && join->leaves[i].delta_rows == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static ivm_status drive(ivm__join_run *run)
+{
+    ivm__step *step = run->step;
+    ivm__leaf_walk walk = { 0 };
+    for (;;) {
+        const ivm__chunk *chunk;
+        ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        IVM_TRY(ivm__leaf_delta_next(run->driver, step, &walk, &chunk));
+        if (!chunk) {
+            return IVM_OK;
+        }
+        IVM_TRY(ivm__join_run_driver(run, chunk));
+        ivm__arena_back(step->scratch, mark);
+    }
+}
+
+ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *term)
+{
+    assert(term->driver < join->leaves_count && term->readings[term->driver] == IVM__LEAF_DELTA);
+    step->stats->terms_run++;
+    if (term_is_empty(join, term)) {
+        return IVM_OK;
+    }
+    ivm__join_run run;
+    run.join = join;
+    run.step = step;
+    run.sign = term->sign;
+    run.judges = false;
+    run.rows_probed = run.rows_matched = 0;
+    IVM_TRY(ivm__join_run_prepare(&run, term->driver, term->readings));
+    IVM_TRY(drive(&run));
+    step->stats->rows_probed += run.rows_probed;
+    step->stats->rows_matched += run.rows_matched;
+    return IVM_OK;
+}
