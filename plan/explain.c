@@ -1,0 +1,290 @@
+/* Explain: what was decided for a view's joins in the last push, or would be from stated shapes and facts without data. The planner's own
+ * decision is told, made by the same code; nothing is worked out a second time. */
+#include "explain.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- Writing ------------------------------------------------------------------------------------------------------------------------ */
+
+static bool writer_room(ivm__writer *writer, size_t more)
+{
+    if (writer->failed || more >= SIZE_MAX / 4) {
+        writer->failed = true;
+        return false;
+    }
+    if (writer->size + more + 1 > writer->capacity) {
+        size_t capacity = (writer->size + more + 1) * 2;
+        char *grown = realloc(writer->text, capacity);
+        if (!grown) {
+            writer->failed = true;
+            return false;
+        }
+        writer->text = grown;
+        writer->capacity = capacity;
+    }
+    return true;
+}
+
+void ivm__write(ivm__writer *writer, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int size = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (size >= 0 && writer_room(writer, (size_t)size)) {
+        vsnprintf(writer->text + writer->size, (size_t)size + 1, format, again);
+        writer->size += (size_t)size;
+    }
+    va_end(again);
+}
+
+void ivm__write_quoted(ivm__writer *writer, const char *text, size_t size)
+{
+    ivm__write(writer, "\"");
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\') {
+            ivm__write(writer, "\\%c", c);
+        } else if (c < 0x20) {
+            ivm__write(writer, "\\u%04x", c);
+        } else {
+            ivm__write(writer, "%c", c);
+        }
+    }
+    ivm__write(writer, "\"");
+}
+
+void ivm__write_mask(ivm__writer *writer, uint64_t mask, uint32_t leaves_count)
+{
+    for (uint32_t i = leaves_count; i-- > 0;) {
+        ivm__write(writer, "%c", (int)('0' + (mask >> i & 1)));
+    }
+}
+
+/* ---- What the forms share -------------------------------------------------------------------------------------------------------------- */
+
+void ivm__leaf_name(const ivm__graph *graph, uint32_t leaf, const char **name, size_t *size)
+{
+    static const char *const operators[] = { "scan", "filter", "project", "join", "aggregate" };
+    const ivm__node *node = graph->leaves[leaf].node;
+    *name = node->columns_count ? node->columns[0].name : operators[node->op];
+    *size = strcspn(*name, ".");
+    if (node->op == IVM__PLAN_AGGREGATE || node->op == IVM__PLAN_PROJECT || (*name)[*size] != '.') {
+        *name = operators[node->op];
+        *size = strlen(*name);
+    }
+}
+
+const char *ivm__leaf_shape(const ivm__told_join *join, uint32_t leaf)
+{
+    if (join->decision.empty >> leaf & 1) {
+        return "unchanged";
+    }
+    return join->decision.leaves[leaf].table_insert_only ? "insert_only" : "mixed";
+}
+
+const char *ivm__join_column_name(const ivm__graph *graph, uint32_t column)
+{
+    uint32_t leaf = 0;
+    while (column >= graph->leaves[leaf].columns_first + graph->leaves[leaf].columns_count) {
+        leaf++;
+    }
+    return graph->leaves[leaf].node->columns[column - graph->leaves[leaf].columns_first].name;
+}
+
+const char *ivm__mask_state(const ivm__told_join *join, uint64_t mask)
+{
+    if (mask & join->decision.skip) {
+        return "pruned";
+    }
+    return join->decision.options.skip_empty && (mask & join->decision.empty) ? "empty" : "run";
+}
+
+uint32_t ivm__masks_run(const ivm__told_join *join, uint64_t masks[IVM__EXPLAIN_MASKS_MAX])
+{
+    uint32_t leaves_count = join->graph->leaves_count, count = 0;
+    uint64_t all = leaves_count == 64 ? UINT64_MAX : (1ull << leaves_count) - 1;
+    uint64_t run = all & ~join->decision.skip & ~(join->decision.options.skip_empty ? join->decision.empty : 0);
+    for (uint64_t mask = -run & run; mask && count < IVM__EXPLAIN_MASKS_MAX; mask = (mask - run) & run) {
+        masks[count++] = mask;
+    }
+    return count;
+}
+
+/* ---- Decisions ------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct stated_facts {
+    ivm_fact **facts;
+    size_t count;
+} stated_facts;
+
+static void free_stated(ivm_engine *engine, stated_facts *stated, size_t capacity)
+{
+    for (size_t i = 0; i < stated->count; i++) {
+        ivm__fact_free(stated->facts[i]);
+    }
+    ivm__release(&engine->memory, stated->facts, capacity * sizeof *stated->facts);
+}
+
+static ivm_status make_stated(ivm_engine *engine, const ivm_explain_options *options, stated_facts *stated, ivm_error *error)
+{
+    stated->facts = ivm__allocate(&engine->memory, options->facts_count * sizeof *stated->facts);
+    if (!stated->facts) {
+        return ivm__fail_memory(error);
+    }
+    for (; stated->count < options->facts_count; stated->count++) {
+        const ivm_stated_fact *fact = &options->facts[stated->count];
+        if (!fact->child || !fact->parent) {
+            return ivm__fail(error, IVM_INVALID_ARGUMENT, "a stated foreign key needs two tables");
+        }
+        ivm_table *child = ivm__table_named(engine, fact->child, strlen(fact->child));
+        ivm_table *parent = ivm__table_named(engine, fact->parent, strlen(fact->parent));
+        if (!child || !parent) {
+            return ivm__fail(error, IVM_UNKNOWN_TABLE, "there is no table %s", child ? fact->parent : fact->child);
+        }
+        IVM_TRY(ivm__fact_make(child, fact->columns, parent, fact->parent_columns, &stated->facts[stated->count], error));
+    }
+    return IVM_OK;
+}
+
+static ivm_status check_shapes(const ivm_engine *engine, const ivm_explain_options *options, ivm_error *error)
+{
+    for (size_t i = 0; i < options->shapes_count; i++) {
+        const ivm_stated_shape *shape = &options->shapes[i];
+        if (!shape->table || !ivm__table_named(engine, shape->table, strlen(shape->table))) {
+            return ivm__fail(error, IVM_UNKNOWN_TABLE, "there is no table %s", shape->table ? shape->table : "without a name");
+        }
+        if (shape->shape > IVM_MIXED) {
+            return ivm__fail(error, IVM_INVALID_ARGUMENT, "table %s: %d is no shape of a delta", shape->table, (int)shape->shape);
+        }
+    }
+    return IVM_OK;
+}
+
+/* The stated shape that says most: of all tables below the node the least calm one. */
+static ivm_shape node_shape(const ivm__node *node, const ivm_explain_options *options)
+{
+    ivm_shape shape = IVM_UNCHANGED;
+    if (node->table) {
+        shape = IVM_MIXED;
+        for (size_t i = 0; i < options->shapes_count; i++) {
+            if (strcmp(options->shapes[i].table, node->table->name) == 0) {
+                shape = options->shapes[i].shape;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < node->inputs_count; i++) {
+        ivm_shape below = node_shape(node->inputs[i], options);
+        shape = below > shape ? below : shape;
+    }
+    return shape;
+}
+
+static ivm_status decide_stated(ivm_view *view, const ivm_explain_options *options, const stated_facts *stated, const ivm__graph *graph,
+                                ivm__edges *edges, ivm__decision *decision)
+{
+    ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX];
+    uint64_t empty = 0;
+    for (uint32_t i = 0; i < graph->leaves_count; i++) {
+        ivm_shape shape = node_shape(graph->leaves[i].node, options);
+        empty |= (uint64_t)(shape == IVM_UNCHANGED) << i;
+        leaves[i] = (ivm__leaf_delta){ .rows_count = shape != IVM_UNCHANGED, .table_insert_only = shape != IVM_MIXED };
+    }
+    if (options->facts_stated) {
+        for (size_t i = 0; i < stated->count; i++) {
+            IVM_TRY(ivm__edges_add(edges, graph, stated->facts[i]));
+        }
+    } else {
+        for (const ivm_fact *fact = view->engine->facts; fact; fact = fact->next) {
+            IVM_TRY(ivm__edges_add(edges, graph, fact));
+        }
+    }
+    ivm__term_decide(graph, &view->engine->planner, edges, leaves, empty, false, decision);
+    return IVM_OK;
+}
+
+/* The last step's decision; before the first, nothing has changed and no fact is used. */
+static void decide_last(ivm_view *view, const ivm__term_plan *plan, const ivm__graph *graph, ivm__told_join *join)
+{
+    static const ivm__edges none = { 0 };
+    if (plan->last.made) {
+        join->decision = plan->last;
+        join->edges = &plan->edges;
+        return;
+    }
+    ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX] = { { 0 } };
+    for (uint32_t i = 0; i < graph->leaves_count; i++) {
+        leaves[i].table_insert_only = true;
+    }
+    join->edges = &none;
+    ivm__term_decide(graph, &view->engine->planner, &none, leaves, UINT64_MAX >> (64 - graph->leaves_count), false, &join->decision);
+}
+
+/* ---- The call ---------------------------------------------------------------------------------------------------------------------------- */
+
+static ivm_status tell(ivm_view *view, const ivm_explain_options *options, ivm_explain_format format, ivm__told_join *joins,
+                       ivm__edges *edges, ivm__writer *writer, ivm_error *error)
+{
+    const ivm__planned *planned = view->planned;
+    stated_facts stated = { 0 };
+    ivm_status status = IVM_OK;
+    if (options) {
+        status = check_shapes(view->engine, options, error);
+        if (status == IVM_OK) {
+            status = make_stated(view->engine, options, &stated, error);
+        }
+    }
+    for (uint32_t i = 0; i < planned->joins_count && status == IVM_OK; i++) {
+        joins[i] = (ivm__told_join){ .graph = planned->graphs[i], .edges = &edges[i] };
+        if (!options) {
+            decide_last(view, planned->plans[i], planned->graphs[i], &joins[i]);
+        } else if (decide_stated(view, options, &stated, planned->graphs[i], &edges[i], &joins[i].decision) != IVM_OK) {
+            status = ivm__fail_memory(error);
+        }
+    }
+    if (status == IVM_OK) {
+        ivm__told told = { view->name, options != NULL, joins, planned->joins_count };
+        (format == IVM_EXPLAIN_JSON ? ivm__explain_json : format == IVM_EXPLAIN_DOT ? ivm__explain_dot : ivm__explain_text)(writer, &told);
+    }
+    if (options) {
+        free_stated(view->engine, &stated, options->facts_count);
+    }
+    return status;
+}
+
+ivm_status ivm_explain(ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format, char **text, ivm_error *error)
+{
+    if (!view || !text || format > IVM_EXPLAIN_DOT || (stated && stated->version > IVM_EXPLAIN_OPTIONS_VERSION)) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_explain: view, format and text are wanted");
+    }
+    ivm_engine *engine = view->engine;
+    IVM_TRY(ivm__engine_enter(engine, error));
+    uint32_t count = view->planned->joins_count;
+    ivm__told_join *joins = ivm__allocate_zeroed(&engine->memory, count * sizeof *joins);
+    ivm__edges *edges = ivm__allocate_zeroed(&engine->memory, count * sizeof *edges);
+    ivm__writer writer = { 0 };
+    ivm_status status = joins && edges ? tell(view, stated, format, joins, edges, &writer, error) : ivm__fail_memory(error);
+    for (uint32_t i = 0; edges && i < count; i++) {
+        ivm__edges_free(&edges[i], &engine->memory);
+    }
+    ivm__release(&engine->memory, joins, count * sizeof *joins);
+    ivm__release(&engine->memory, edges, count * sizeof *edges);
+    ivm__engine_leave(engine);
+    if (status == IVM_OK && (writer.failed || !writer.text)) {
+        status = ivm__fail_memory(error);
+    }
+    if (status != IVM_OK) {
+        free(writer.text);
+        return status;
+    }
+    *text = writer.text;
+    return IVM_OK;
+}
+
+void ivm_text_free(char *text)
+{
+    free(text);
+}

@@ -1,0 +1,109 @@
+/* Explain as text, for a person at a terminal. */
+#include "explain.h"
+
+static void write_leaf(ivm__writer *writer, const ivm__told_join *join, uint32_t leaf)
+{
+    const ivm__graph_leaf *at = &join->graph->leaves[leaf];
+    const char *name;
+    size_t size;
+    ivm__leaf_name(join->graph, leaf, &name, &size);
+    ivm__write(writer, "  leaf %u  %.*s", leaf, (int)size, name);
+    if (at->table) {
+        ivm__write(writer, " (table %s)", at->table->name);
+    }
+    ivm__write(writer, ": %s", ivm__leaf_shape(join, leaf));
+    if (join->decision.leaves[leaf].rows_count) {
+        ivm__write(writer, ", %llu delta rows", (unsigned long long)join->decision.leaves[leaf].rows_count);
+    }
+    ivm__write(writer, "%s\n", join->decision.skip >> leaf & 1 ? ", skipped" : "");
+}
+
+static void write_fact(ivm__writer *writer, const ivm__told_join *join, const ivm__edge *edge)
+{
+    ivm__write(writer, "  fact    leaf %u -> leaf %u:", edge->child, edge->parent);
+    for (uint32_t i = 0; i < edge->pairs_count; i++) {
+        const ivm__equality *pair = &join->edges->pairs[edge->pairs_first + i];
+        ivm__write(writer, "%s %s = %s", i ? "," : "", ivm__join_column_name(join->graph, pair->a),
+                   ivm__join_column_name(join->graph, pair->b));
+    }
+    ivm__write(writer, "\n");
+}
+
+static void write_masks(ivm__writer *writer, const ivm__told_join *join)
+{
+    uint32_t leaves_count = join->graph->leaves_count;
+    const ivm__mask_counts *counts = &join->decision.counts;
+    ivm__write(writer, "  masks   %llu in all, %llu pruned, %llu empty, %llu run; skip mask ", (unsigned long long)counts->all,
+               (unsigned long long)counts->pruned, (unsigned long long)counts->empty, (unsigned long long)counts->run);
+    ivm__write_mask(writer, join->decision.skip, leaves_count);
+    ivm__write(writer, "\n");
+    if (leaves_count <= IVM__EXPLAIN_ALL_LEAVES_MAX) {
+        for (uint64_t mask = 1; mask < 1ull << leaves_count; mask++) {
+            ivm__write(writer, "    ");
+            ivm__write_mask(writer, mask, leaves_count);
+            ivm__write(writer, " %s\n", ivm__mask_state(join, mask));
+        }
+        return;
+    }
+    uint64_t masks[IVM__EXPLAIN_MASKS_MAX];
+    uint32_t count = ivm__masks_run(join, masks);
+    for (uint32_t i = 0; i < count; i++) {
+        ivm__write(writer, "    ");
+        ivm__write_mask(writer, masks[i], leaves_count);
+        ivm__write(writer, " run\n");
+    }
+    if (counts->run > count) {
+        ivm__write(writer, "    and %llu more\n", (unsigned long long)(counts->run - count));
+    }
+}
+
+static void write_term(ivm__writer *writer, const ivm__graph *graph, const ivm__term *term)
+{
+    static const char *const readings[] = { "delta", "cur", "old" };
+    const ivm__probe_order *order = &graph->orders[term->driver];
+    const char *name;
+    size_t size;
+    ivm__leaf_name(graph, term->driver, &name, &size);
+    ivm__write(writer, "  term    %c delta(%.*s)", term->sign > 0 ? '+' : '-', (int)size, name);
+    for (uint32_t i = 0; i < order->probes_count; i++) {
+        const ivm__probe_spec *probe = &order->probes[i];
+        ivm__leaf_name(graph, probe->leaf, &name, &size);
+        ivm__write(writer, " x %s(%.*s", readings[term->readings[probe->leaf]], (int)size, name);
+        for (uint32_t k = 0; k < probe->keys_count; k++) {
+            ivm__write(writer, "%s %s = %s", k ? "," : ":", ivm__join_column_name(graph, probe->keys[k].from),
+                       ivm__join_column_name(graph, graph->leaves[probe->leaf].columns_first + probe->keys[k].to));
+        }
+        ivm__write(writer, "%s)", probe->keys_count ? "" : ": every row");
+    }
+    ivm__write(writer, "\n");
+}
+
+static void write_join(ivm__writer *writer, const ivm__told_join *join)
+{
+    for (uint32_t i = 0; i < join->graph->leaves_count; i++) {
+        write_leaf(writer, join, i);
+    }
+    for (uint32_t e = 0; e < join->edges->count; e++) {
+        write_fact(writer, join, &join->edges->edge[e]);
+    }
+    write_masks(writer, join);
+    ivm__write(writer, "  rule    %s (estimated probes: mobius %.0f, telescoping %.0f)\n",
+               join->decision.telescoping ? "telescoping" : "mobius", join->decision.estimate_mobius, join->decision.estimate_telescoping);
+    uint64_t next = 0;
+    ivm__term term;
+    for (uint32_t t = 0; t < IVM__EXPLAIN_MASKS_MAX && ivm__decision_term(&join->decision, join->graph->leaves_count, &next, &term); t++) {
+        write_term(writer, join->graph, &term);
+    }
+}
+
+void ivm__explain_text(ivm__writer *writer, const ivm__told *told)
+{
+    ivm__write(writer, "view %s, %s\n", told->view, told->stated ? "from stated facts" : "last push");
+    if (!told->joins_count) {
+        ivm__write(writer, "  no join: each operator maps its input's delta to its own\n");
+    }
+    for (uint32_t i = 0; i < told->joins_count; i++) {
+        ivm__write(writer, "join %u of %u leaves\n", i, told->joins[i].graph->leaves_count);
+        write_join(writer, &told->joins[i]);
+    }
+}
