@@ -8,33 +8,64 @@
 #include "program.h"
 
 typedef enum ivm__function {
-    IVM__ADD, IVM__SUBTRACT, IVM__MULTIPLY, IVM__DIVIDE, IVM__NEGATE, IVM__DIV, IVM__REMAINDER,
-    IVM__EQUAL, IVM__NOT_EQUAL, IVM__LESS, IVM__LESS_EQUAL, IVM__GREATER, IVM__GREATER_EQUAL,
-    IVM__AND, IVM__OR, IVM__NOT, IVM__IS_NULL, IVM__IS_NOT_NULL, IVM__COALESCE, IVM__CASE, IVM__IN,
-    IVM__LEAST, IVM__GREATEST, IVM__ABS, IVM__CONCAT, IVM__LOWER, IVM__UPPER, IVM__LENGTH, IVM__CAST,
-    IVM__COLUMN, IVM__LITERAL
+    IVM__ADD,
+    IVM__SUBTRACT,
+    IVM__MULTIPLY,
+    IVM__DIVIDE,
+    IVM__NEGATE,
+    IVM__DIV,
+    IVM__REMAINDER,
+    IVM__EQUAL,
+    IVM__NOT_EQUAL,
+    IVM__LESS,
+    IVM__LESS_EQUAL,
+    IVM__GREATER,
+    IVM__GREATER_EQUAL,
+    IVM__AND,
+    IVM__OR,
+    IVM__NOT,
+    IVM__IS_NULL,
+    IVM__IS_NOT_NULL,
+    IVM__COALESCE,
+    IVM__CASE,
+    IVM__IN,
+    IVM__LEAST,
+    IVM__GREATEST,
+    IVM__ABS,
+    IVM__CONCAT,
+    IVM__LOWER,
+    IVM__UPPER,
+    IVM__LENGTH,
+    IVM__CAST,
+    IVM__COLUMN,
+    IVM__LITERAL
 } ivm__function;
 
-/* A checked node: its type is settled and its arguments are of the types the function wants, casts made explicit, with these
- * exceptions: comparisons, in, least and greatest of decimals of different scale, and of int64 with decimal, compare exactly without a cast
- * (a cast could overflow). type 0: an untyped null, whose vector is all null. */
+/* A checked node: its type is settled and its arguments are of the types the function wants, casts made explicit, with these exceptions:
+ * decimals of different scale, and int64 with decimal, go uncast into arithmetic, comparisons, in, least and greatest, which are exact on
+ * them (a cast could overflow where the result does not). type 0: an untyped null, whose vector is all null. */
 typedef struct ivm__expression {
     ivm__function function;
     ivm_type type;
-    uint32_t column;     /* IVM__COLUMN: of the chunk */
-    bool is_null;        /* IVM__LITERAL */
-    ivm__wide cell;      /* IVM__LITERAL; a string holds a reference to its text */
+    uint32_t column;   /* IVM__COLUMN: of the chunk */
+    bool is_null;      /* IVM__LITERAL */
+    bool fallible;     /* some row can fail */
+    bool selective;    /* fallible or makes texts: worth computing for the rows alone that need it */
+    ivm__wide cell;    /* IVM__LITERAL; a string holds a reference to its text */
+    ivm__texts *texts; /* IVM__LITERAL of a string: where that reference goes back to */
     uint32_t arguments_count;
     struct ivm__expression **arguments;
 } ivm__expression;
 
-/* Takes the arguments, whatever the outcome. NULL: out of memory. */
+/* Nodes are made by these three alone. Takes the arguments, whatever the outcome, and copies the array; a NULL among them is passed on.
+ * NULL: out of memory. */
 ivm__expression *ivm__expression_make(ivm__memory *memory, ivm__function function, ivm_type type, ivm__expression **arguments,
                                       uint32_t arguments_count);
 ivm__expression *ivm__expression_column(ivm__memory *memory, uint32_t column, ivm_type type);
 ivm__expression *ivm__expression_literal(ivm__memory *memory, ivm__texts *texts, ivm_type type, bool is_null, ivm__wide cell);
+/* NULL is fine. */
 void ivm__expression_free(ivm__expression *expression, ivm__memory *memory, ivm__texts *texts);
-/* Whether a row can fail: used to keep what is fallible in its place. */
+/* Whether a row can fail: used to keep what is fallible in its place. Computing what is not never touches `failed`, which may be NULL. */
 bool ivm__expression_is_fallible(const ivm__expression *expression);
 /* Marks the columns it reads. */
 void ivm__expression_mark_columns(const ivm__expression *expression, bool *read);
