@@ -14,7 +14,7 @@ static void write_leaf(ivm__writer *writer, const ivm__told_join *join, uint32_t
                                                   : ", style=bold");
 }
 
-static void write_edge(ivm__writer *writer, const ivm__told_join *join, uint32_t number, const ivm__edge *edge)
+static void write_edge(ivm__writer *writer, uint32_t number, const ivm__edge *edge)
 {
     ivm__write(writer, "  j%u_l%u -> j%u_l%u;\n", number, edge->child, number, edge->parent);
 }
@@ -46,7 +46,7 @@ void ivm__explain_dot(ivm__writer *writer, const ivm__told *told)
             write_leaf(writer, join, i, leaf);
         }
         for (uint32_t e = 0; e < join->edges->count; e++) {
-            write_edge(writer, join, i, &join->edges->edge[e]);
+            write_edge(writer, i, &join->edges->edge[e]);
         }
         write_terms(writer, join, i);
     }
