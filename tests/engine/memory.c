@@ -1,0 +1,237 @@
+/* tests engine/memory.c and engine/status.c */
+#include "memory.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "allocator.h"
+
+static test_allocator counted;
+static ivm__memory memory;
+
+static void begin(void)
+{
+    test_allocator_init(&counted);
+    ivm_allocator functions = test_allocator_functions(&counted);
+    ivm__memory_init(&memory, &functions);
+}
+
+static void check_clean(void)
+{
+    cr_assert(test_allocator_is_clean(&counted));
+    cr_assert_eq(memory.bytes_held, 0);
+}
+
+Test(engine_memory, bytes_held_is_what_was_asked_for, .init = begin)
+{
+    void *a = ivm__allocate(&memory, 100), *b = ivm__allocate_zeroed(&memory, 7), *c = ivm__allocate(&memory, 0);
+    cr_assert(a && b && c);
+    cr_assert_eq(memory.bytes_held, (uint64_t)counted.bytes);
+    cr_assert_eq(memory.bytes_held, 108, "nothing asked for is one byte held");
+    cr_assert_arr_eq(b, "\0\0\0\0\0\0\0", 7);
+    a = ivm__resize(&memory, a, 100, 1000);
+    cr_assert_eq(memory.bytes_held, 1008);
+    a = ivm__resize(&memory, a, 1000, 10);
+    cr_assert_eq(memory.bytes_held, 18);
+    ivm__release(&memory, a, 10);
+    ivm__release(&memory, b, 7);
+    ivm__release(&memory, c, 0);
+    ivm__release(&memory, NULL, 5);
+    check_clean();
+}
+
+Test(engine_memory, default_is_malloc)
+{
+    ivm_allocator none = { 0 };
+    ivm__memory_init(&memory, &none);
+    char *text = ivm__text_copy(&memory, "abcdef", 3);
+    cr_assert_str_eq(text, "abc");
+    text = ivm__resize(&memory, text, 4, 4000);
+    cr_assert_str_eq(text, "abc");
+    cr_assert_eq(memory.bytes_held, 4000);
+    ivm__release(&memory, text, 4000);
+    cr_assert_eq(memory.bytes_held, 0);
+}
+
+Test(engine_memory, failed_calls_change_nothing, .init = begin)
+{
+    void *block = ivm__allocate(&memory, 16);
+    memset(block, 1, 16);
+    test_allocator_arm(&counted, 1);
+    cr_assert_null(ivm__allocate(&memory, 8));
+    test_allocator_arm(&counted, 1);
+    cr_assert_null(ivm__allocate_zeroed(&memory, 8));
+    test_allocator_arm(&counted, 1);
+    cr_assert_null(ivm__text_copy(&memory, "x", 1));
+    test_allocator_arm(&counted, 1);
+    cr_assert_null(ivm__resize(&memory, block, 16, 32));
+    cr_assert_eq(memory.bytes_held, 16);
+    cr_assert_eq(((char *)block)[15], 1);
+    ivm__release(&memory, block, 16);
+    check_clean();
+}
+
+Test(engine_memory, grow_doubles_and_keeps, .init = begin)
+{
+    uint32_t *items = NULL;
+    uint32_t capacity = 0;
+    uint64_t calls = counted.calls;
+    for (uint32_t i = 0; i < 10000; i++) {
+        cr_assert_eq(ivm__grow(&memory, (void **)&items, &capacity, (uint64_t)i + 1, sizeof *items), IVM_OK);
+        items[i] = i * 3;
+    }
+    cr_assert_leq(counted.calls - calls, 12);
+    for (uint32_t i = 0; i < 10000; i++) {
+        cr_assert_eq(items[i], i * 3);
+    }
+    test_allocator_arm(&counted, 1);
+    uint32_t before = capacity, *same = items;
+    cr_assert_eq(ivm__grow(&memory, (void **)&items, &capacity, (uint64_t)capacity + 1, sizeof *items), IVM_OUT_OF_MEMORY);
+    cr_assert(capacity == before && items == same);
+    cr_assert_eq(ivm__grow(&memory, (void **)&items, &capacity, (uint64_t)UINT32_MAX + 1, sizeof *items), IVM_OUT_OF_MEMORY);
+    cr_assert_eq(ivm__grow(&memory, (void **)&items, &capacity, UINT32_MAX, SIZE_MAX / 2), IVM_OUT_OF_MEMORY);
+    ivm__release(&memory, items, capacity * sizeof *items);
+    check_clean();
+}
+
+Test(engine_memory, arena_is_aligned_and_apart, .init = begin)
+{
+    ivm__arena arena;
+    ivm__arena_init(&arena, &memory);
+    uint8_t *blocks[600];
+    for (size_t i = 0; i < 600; i++) {
+        blocks[i] = ivm__arena_allocate(&arena, i * 7);
+        cr_assert_eq((uintptr_t)blocks[i] % 64, 0);
+        memset(blocks[i], (int)(i & 0xff), i * 7);
+    }
+    for (size_t i = 0; i < 600; i++) {
+        for (size_t j = 0; j < i * 7; j++) {
+            cr_assert_eq(blocks[i][j], i & 0xff);
+        }
+    }
+    cr_assert_null(ivm__arena_allocate(&arena, SIZE_MAX - 10));
+    ivm__arena_deinit(&arena);
+    check_clean();
+}
+
+static void step_like(ivm__arena *arena, uint32_t seed)
+{
+    ivm__arena_mark marks[8];
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < 500; i++) {
+        seed = seed * 1664525 + 1013904223;
+        size_t size = (seed >> 8) % (i % 50 == 0 ? 3000000 : 20000);
+        if (depth < 8 && seed >> 30 == 0) {
+            marks[depth++] = ivm__arena_here(arena);
+        } else if (depth > 0 && seed >> 30 == 1) {
+            ivm__arena_back(arena, marks[--depth]);
+        }
+        uint8_t *bytes = ivm__arena_allocate(arena, size);
+        cr_assert_not_null(bytes);
+        if (size) {
+            bytes[0] = bytes[size - 1] = 1;
+        }
+    }
+    ivm__arena_reset(arena);
+}
+
+Test(engine_memory, arena_step_like_the_one_before_allocates_nothing, .init = begin)
+{
+    ivm__arena arena;
+    ivm__arena_init(&arena, &memory);
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        step_like(&arena, seed);
+        step_like(&arena, seed); /* blocks found too small give way to larger ones */
+        uint64_t calls = counted.calls, held = memory.bytes_held;
+        step_like(&arena, seed);
+        cr_assert_eq(counted.calls, calls, "seed %u", seed);
+        cr_assert_eq(memory.bytes_held, held, "seed %u", seed);
+    }
+    ivm__arena_deinit(&arena);
+    check_clean();
+}
+
+Test(engine_memory, arena_goes_back_to_a_mark, .init = begin)
+{
+    ivm__arena arena;
+    ivm__arena_init(&arena, &memory);
+    ivm__arena_mark start = ivm__arena_here(&arena);
+    void *first = ivm__arena_allocate(&arena, 100);
+    ivm__arena_mark mark = ivm__arena_here(&arena);
+    void *second = ivm__arena_allocate(&arena, 100);
+    cr_assert_not_null(ivm__arena_allocate(&arena, 10000000));
+    ivm__arena_back(&arena, mark);
+    cr_assert_eq(ivm__arena_allocate(&arena, 50), second);
+    ivm__arena_back(&arena, start);
+    cr_assert_eq(ivm__arena_allocate(&arena, 50), first);
+    ivm__arena_deinit(&arena);
+    check_clean();
+}
+
+Test(engine_memory, arena_without_memory_stays_as_it_was, .init = begin)
+{
+    ivm__arena arena;
+    ivm__arena_init(&arena, &memory);
+    test_allocator_arm(&counted, 1);
+    cr_assert_null(ivm__arena_allocate(&arena, 10));
+    void *first = ivm__arena_allocate(&arena, 10);
+    cr_assert_not_null(first);
+    test_allocator_arm(&counted, 1);
+    cr_assert_null(ivm__arena_allocate(&arena, 10000000));
+    uint8_t *next = ivm__arena_allocate(&arena, 10);
+    cr_assert(next > (uint8_t *)first && next <= (uint8_t *)first + 192, "goes on in the same block");
+    ivm__arena_reset(&arena);
+    cr_assert_eq(ivm__arena_allocate(&arena, 10), first);
+    ivm__arena_deinit(&arena);
+    check_clean();
+}
+
+Test(engine_status, every_code_has_a_name)
+{
+    for (int i = 0; i < IVM_STATUS_COUNT; i++) {
+        const char *name = ivm_status_name((ivm_status)i);
+        cr_assert_str_neq(name, "unknown");
+        for (int j = 0; j < i; j++) {
+            cr_assert_str_neq(name, ivm_status_name((ivm_status)j));
+        }
+    }
+    cr_assert_str_eq(ivm_status_name(IVM_ROW_NOT_FOUND), "row_not_found");
+    cr_assert_str_eq(ivm_status_name(IVM_STATUS_COUNT), "unknown");
+    cr_assert_str_eq(ivm_status_name((ivm_status)-1), "unknown");
+}
+
+Test(engine_status, messages_are_one_line_and_cut)
+{
+    ivm_error error = IVM_ERROR_INIT;
+    cr_assert_eq(ivm__fail(&error, IVM_IN_USE, "table %s: in use", "a\nb\t\x7f"), IVM_IN_USE);
+    cr_assert_eq(error.status, IVM_IN_USE);
+    cr_assert_str_eq(error.message, "table a b  : in use");
+    cr_assert_eq(ivm__fail(NULL, IVM_IO, "%d", 1), IVM_IO);
+    cr_assert_eq(ivm__fail_memory(&error), IVM_OUT_OF_MEMORY);
+    cr_assert_str_eq(error.message, "out of memory");
+
+    char name[400];
+    memset(name, 'x', sizeof name);
+    name[399] = 0;
+    cr_assert_eq(ivm__fail(&error, IVM_IO, "%s", name), IVM_IO);
+    cr_assert_eq(strlen(error.message), IVM_ERROR_MESSAGE_SIZE - 1);
+}
+
+Test(engine_status, messages_never_end_within_a_character)
+{
+    static const char *const characters[] = { "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x8c\xb2" };
+    ivm_error error = IVM_ERROR_INIT;
+    for (size_t c = 0; c < 3; c++) {
+        size_t size = strlen(characters[c]);
+        for (int before = 245; before < 260; before++) {
+            char name[400];
+            memset(name, 'x', (size_t)before);
+            strcpy(name + before, characters[c]);
+            strcat(name, "yyyyyyyyyyyyyyyyyyyyyyyy");
+            cr_assert_eq(ivm__fail(&error, IVM_IO, "%s", name), IVM_IO);
+            bool fits = (size_t)before + size <= IVM_ERROR_MESSAGE_SIZE - 1;
+            size_t expected = fits || before >= IVM_ERROR_MESSAGE_SIZE - 1 ? IVM_ERROR_MESSAGE_SIZE - 1 : (size_t)before;
+            cr_assert_eq(strlen(error.message), expected, "%zu bytes at %d", size, before);
+        }
+    }
+}
