@@ -21,6 +21,7 @@ struct ivm_expr {
     ivm_type type;   /* cast */
     ivm_expr **arguments;
     size_t arguments_count;
+    uint32_t depth; /* of the tree below and with it */
 };
 
 typedef enum ivm__plan_op { IVM__PLAN_SCAN, IVM__PLAN_FILTER, IVM__PLAN_PROJECT, IVM__PLAN_JOIN, IVM__PLAN_AGGREGATE } ivm__plan_op;
@@ -46,9 +47,10 @@ struct ivm_plan {
     char **on;            /* pairs of names, 2 * on_count */
     size_t on_count;
     ivm_expr *where;      /* filter, join, having */
+    uint32_t depth;       /* of the plans below and with it */
 };
 
-/* The first cause of a failed builder of this thread, taken: it is empty after. */
+/* The first cause of a failed builder of this thread, taken: it is empty after. Status IVM_OK where there is none. */
 void ivm__builder_cause_take(ivm_error *error);
 void ivm__builder_fail(ivm_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -191,15 +193,19 @@ bool ivm__decision_term(const ivm__decision *decision, uint32_t leaves_count, ui
 
 /* ---- Programs (plan/compile.c) and explain (plan/explain*.c) ---------------------------------------------------------------------------- */
 
-/* A view's joins in reading order, for explain. Graphs are owned; term plans belong to the operators. */
+/* A view's joins in reading order, for explain. Node and graphs are owned; term plans belong to the operators. */
 typedef struct ivm__planned {
-    ivm__node *node;
+    ivm__node *node; /* its expressions went to the operators */
     ivm__graph **graphs;
     ivm__term_plan **plans;
     uint32_t joins_count;
+    ivm_engine *engine;
 } ivm__planned;
 
+/* Fills an empty program with the operators of a checked tree, and `planned` with its joins. The tree's expressions are taken. On failure
+ * what is made so far is in both, to be freed. out_of_memory alone. */
 ivm_status ivm__compile(ivm_engine *engine, const char *view, ivm__node *root, ivm__planned *planned, ivm__program *program,
                         ivm_error *error) IVM_MUST_CHECK;
+void ivm__planned_free(ivm__planned *planned, ivm__memory *memory); /* NULL is fine */
 
 #endif

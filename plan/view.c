@@ -1,0 +1,246 @@
+/* Views: made from a plan in one step that fills them, or not at all.
+ *
+ *     plan -> checked tree -> program -> a step whose delta is all that the tables hold -> published
+ *
+ * Until the last line of view_make() nothing outside the new view has changed, so that a failure frees it and is done. Cost: the plan computed
+ * once over its tables' rows. */
+#include "check.h"
+
+/* ---- What the view says of itself ---------------------------------------------------------------------------------------------------- */
+
+static ivm_status check_names(ivm_engine *engine, const ivm__node *root, ivm_error *error)
+{
+    ivm__check check = { .engine = engine, .memory = &engine->memory, .error = error };
+    size_t size = root->columns_count * sizeof(ivm__named_column);
+    ivm__named_column *bare = ivm__allocate(&engine->memory, size);
+    if (!bare) {
+        return ivm__fail_memory(error);
+    }
+    for (uint32_t i = 0; i < root->columns_count; i++) {
+        bare[i] = (ivm__named_column){ (char *)ivm__name_bare(root->columns[i].name), root->columns[i].type };
+    }
+    ivm_status status = ivm__check_twins(&check, bare, root->columns_count);
+    ivm__release(&engine->memory, bare, size);
+    return status;
+}
+
+static ivm_status name_columns(ivm_view *view, const ivm__node *root)
+{
+    ivm__memory *memory = &view->engine->memory;
+    view->columns = ivm__allocate_zeroed(memory, root->columns_count * sizeof *view->columns);
+    if (!view->columns) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    view->columns_count = root->columns_count;
+    view->key_count = root->op == IVM__PLAN_AGGREGATE ? root->groups_count : root->columns_count;
+    for (uint32_t i = 0; i < root->columns_count; i++) {
+        const char *name = ivm__name_bare(root->columns[i].name);
+        view->columns[i] = (ivm__column){ ivm__text_copy(memory, name, strlen(name)), root->columns[i].type, true };
+        if (!view->columns[i].name) {
+            return IVM_OUT_OF_MEMORY;
+        }
+    }
+    return IVM_OK;
+}
+
+static bool reads(const ivm__node *node, const ivm_table *table)
+{
+    if (node->table == table) {
+        return true;
+    }
+    for (uint32_t i = 0; i < node->inputs_count; i++) {
+        if (reads(node->inputs[i], table)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static ivm_status list_tables(ivm_view *view, const ivm__node *root)
+{
+    ivm_engine *engine = view->engine;
+    uint32_t count = 0;
+    for (ivm_table *table = engine->tables; table; table = table->next) {
+        count += reads(root, table);
+    }
+    view->tables = ivm__allocate(&engine->memory, count * sizeof(ivm_table *));
+    if (!view->tables) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    for (ivm_table *table = engine->tables; table; table = table->next) {
+        if (reads(root, table)) {
+            view->tables[view->tables_count++] = table;
+        }
+    }
+    assert(view->tables_count == count);
+    return IVM_OK;
+}
+
+/* ---- Making ---------------------------------------------------------------------------------------------------------------------- */
+
+/* A view without anything; takes the tree, whatever the outcome. */
+static ivm_status view_start(ivm_engine *engine, const char *name, ivm__node *root, ivm_view **started)
+{
+    ivm__memory *memory = &engine->memory;
+    ivm_view *view = ivm__allocate_zeroed(memory, sizeof *view);
+    ivm__planned *planned = ivm__allocate_zeroed(memory, sizeof *planned);
+    char *copy = ivm__text_copy(memory, name, strlen(name));
+    if (!view || !planned || !copy) {
+        ivm__node_free(root, engine);
+        ivm__release(memory, view, sizeof *view);
+        ivm__release(memory, planned, sizeof *planned);
+        ivm__release(memory, copy, strlen(name) + 1);
+        return IVM_OUT_OF_MEMORY;
+    }
+    planned->node = root;
+    planned->engine = engine;
+    view->engine = engine;
+    view->name = copy;
+    view->planned = planned;
+    view->planned_free = ivm__planned_free;
+    view->program.memory = memory;
+    *started = view;
+    return IVM_OK;
+}
+
+/* The step that fills the view from what its tables hold. */
+static ivm_status view_fill(ivm_view *view, ivm_error *error)
+{
+    ivm_stats stats = { 0 }; /* a view's making is no push */
+    ivm__step step;
+    ivm__step_init(&step, view->engine, &stats, error);
+    step.initial = true;
+    ivm_status status = ivm__program_run(&view->program, &step);
+    if (status != IVM_OK) {
+        ivm__program_undo(&view->program);
+        return status;
+    }
+    ivm__program_commit(&view->program);
+    ivm__store_commit(view->program.result); /* an empty step, so that the last push has changed nothing */
+    return IVM_OK;
+}
+
+static void view_publish(ivm_view *view)
+{
+    view->id = ++view->engine->ids;
+    for (uint32_t i = 0; i < view->tables_count; i++) {
+        view->tables[i]->readers_count++;
+    }
+    ivm_view **last = &view->engine->views;
+    while (*last) {
+        last = &(*last)->next;
+    }
+    *last = view;
+}
+
+static ivm_status view_complete(ivm_view *view, ivm_error *error)
+{
+    ivm__node *root = view->planned->node;
+    if (name_columns(view, root) != IVM_OK || list_tables(view, root) != IVM_OK) {
+        return ivm__fail_memory(error);
+    }
+    IVM_TRY(ivm__compile(view->engine, view->name, root, view->planned, &view->program, error));
+    return view_fill(view, error);
+}
+
+static ivm_status view_make(ivm_engine *engine, const char *name, const ivm_plan *plan, ivm_view **view, ivm_error *error)
+{
+    ivm__node *root = NULL;
+    ivm_view *made = NULL;
+    IVM_TRY(ivm__name_check(engine, name, error));
+    IVM_TRY(ivm__plan_check(engine, plan, &root, error));
+    ivm_status status = check_names(engine, root, error);
+    if (status != IVM_OK) {
+        ivm__node_free(root, engine);
+        return status;
+    }
+    if (view_start(engine, name, root, &made) != IVM_OK) {
+        return ivm__fail_memory(error);
+    }
+    status = view_complete(made, error);
+    if (status != IVM_OK) {
+        ivm__view_free(made);
+        return status;
+    }
+    view_publish(made);
+    *view = made;
+    return IVM_OK;
+}
+
+static ivm_status builder_cause(ivm_error *error)
+{
+    ivm_error cause = IVM_ERROR_INIT;
+    ivm__builder_cause_take(&cause);
+    if (cause.status == IVM_OK) {
+        return ivm__fail(error, IVM_INVALID_PLAN, "a plan is wanted");
+    }
+    if (error) {
+        *error = cause;
+    }
+    return cause.status;
+}
+
+ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan, const ivm_view_options *options, ivm_view **view,
+                           ivm_error *error)
+{
+    if (!plan) {
+        return builder_cause(error);
+    }
+    if (!engine || !view || (options && options->version > IVM_VIEW_OPTIONS_VERSION)) {
+        ivm_plan_free(plan);
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_view_create: engine, options of version %u and view are wanted",
+                         IVM_VIEW_OPTIONS_VERSION);
+    }
+    ivm_status status = ivm__engine_enter(engine, error);
+    if (status == IVM_OK) {
+        status = view_make(engine, name, plan, view, error);
+        ivm__engine_settle(engine);
+        ivm__engine_leave(engine);
+    }
+    ivm_plan_free(plan);
+    return status;
+}
+
+/* ---- Dropping, and what can be asked --------------------------------------------------------------------------------------------------- */
+
+ivm_status ivm_view_drop(ivm_view *view, ivm_error *error)
+{
+    if (!view) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_view_drop: a view is wanted");
+    }
+    ivm_engine *engine = view->engine;
+    IVM_TRY(ivm__engine_enter(engine, error));
+    ivm_view **at = &engine->views;
+    while (*at != view) {
+        at = &(*at)->next;
+    }
+    *at = view->next;
+    for (uint32_t i = 0; i < view->tables_count; i++) {
+        assert(view->tables[i]->readers_count > 0);
+        view->tables[i]->readers_count--;
+    }
+    ivm__view_free(view);
+    ivm__engine_settle(engine);
+    ivm__engine_leave(engine);
+    return IVM_OK;
+}
+
+const char *ivm_view_name(const ivm_view *view)
+{
+    return view->name;
+}
+
+size_t ivm_view_columns_count(const ivm_view *view)
+{
+    return view->columns_count;
+}
+
+const char *ivm_view_column_name(const ivm_view *view, size_t column)
+{
+    return column < view->columns_count ? view->columns[column].name : NULL;
+}
+
+ivm_type ivm_view_column_type(const ivm_view *view, size_t column)
+{
+    return column < view->columns_count ? view->columns[column].type : 0;
+}
