@@ -1,5 +1,5 @@
-/* Chunks: making, gathering and copying the columns that flow between operators. All memory is an arena's, so that nothing here is freed one by
- * one. Cost: a gather is one load and one store a cell, specialised by the cell's width. */
+/* Chunks: making, gathering and copying the columns that flow between operators. All memory is an arena's, so that nothing here is freed
+ * one by one. Cost: a gather is one load and one store a cell, specialised by the cell's width. */
 #include "chunk.h"
 
 bool ivm__vector_make(ivm__arena *arena, ivm__vector *vector, ivm_type type, uint32_t rows, bool nullable)

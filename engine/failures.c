@@ -2,8 +2,8 @@
  *
  *     sum over all terms of weight(row) = 0   for every row that stands neither before nor after the step
  *
- * so that what is left at the end failed for a row that is really there. The set is made at the first failure and dropped with the step: a step
- * in which nothing fails pays nothing. */
+ * so that what is left at the end failed for a row that is really there. The set is made at the first failure and dropped with the step:
+ * a step in which nothing fails pays nothing. */
 #include "program.h"
 
 /* The positions of the chunk's carried columns and their types; false: out of memory. */

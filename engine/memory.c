@@ -158,8 +158,8 @@ ivm_status ivm__grow(ivm__memory *memory, void **array, uint32_t *capacity, uint
 
 /* ---- Arenas ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Blocks are used in the list's order; those behind the current one are free. A block too small for its turn is replaced by a larger one, so
- * that steps of one kind soon find all they need and the list never grows past the most blocks in use at once. */
+/* Blocks are used in the list's order; those behind the current one are free. A block too small for its turn is replaced by a larger
+ * one, so that steps of one kind soon find all they need and the list never grows past the most blocks in use at once. */
 typedef struct ivm__arena_block {
     struct ivm__arena_block *next;
     uint8_t *bytes; /* aligned, inside this block */

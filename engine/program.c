@@ -1,5 +1,5 @@
-/* Programs: the operators of one view, run in order. Inputs stand before their readers, so that when an operator's finish() runs all it reads
- * has been consumed. Cost: one indirect call an operator a step. */
+/* Programs: the operators of one view, run in order. Inputs stand before their readers, so that when an operator's finish() runs all it
+ * reads has been consumed. Cost: one indirect call an operator a step. */
 #include "program.h"
 
 ivm_status ivm__program_add(ivm__program *program, ivm__operator *operator)

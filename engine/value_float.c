@@ -167,8 +167,8 @@ static void scientific_increment(scientific *number)
     }
 }
 
-/* The fewest digits that read back as the magnitude. Below a power of two doubles lie twice as dense as above: there the nearest number of some
- * digits may read as another double while the next one up reads right. */
+/* The fewest digits that read back as the magnitude. Below a power of two doubles lie twice as dense as above: there the nearest number
+ * of some digits may read as another double while the next one up reads right. */
 static void shortest_find(double magnitude, scientific *out)
 {
     int count = magnitude < 0x1p-1022 ? 1 : PRECISION_SURE;

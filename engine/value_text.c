@@ -1,4 +1,5 @@
-/* Types and values as text: what a scenario, a file or a person writes, read exactly or refused, and written so that it reads back the same. */
+/* Types and values as text: what a scenario, a file or a person writes, read exactly or refused, and written so that it reads back the
+ * same. */
 #include "value_text.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Dates and timestamps as text, in the Gregorian calendar carried back before its use. Years are counted from March, so that the leap day is a
- * year's last, and in eras of 400 years, all of 146,097 days. Cost: a few divisions. */
+/* Dates and timestamps as text, in the Gregorian calendar carried back before its use. Years are counted from March, so that the leap
+ * day is a year's last, and in eras of 400 years, all of 146,097 days. Cost: a few divisions. */
 #include <stdio.h>
 
 #include "value_text.h"
@@ -182,7 +182,8 @@ size_t ivm__date_write(int32_t days, char text[IVM_VALUE_TEXT_SIZE])
 size_t ivm__timestamp_write(int64_t microseconds, char text[IVM_VALUE_TEXT_SIZE])
 {
     int64_t days = floor_divide(microseconds, DAY_MICROSECONDS);
-    int64_t clock = microseconds - days * DAY_MICROSECONDS;
+    int64_t clock = microseconds % DAY_MICROSECONDS;
+    clock += clock < 0 ? DAY_MICROSECONDS : 0; /* the day's start itself may be out of range */
     int64_t second = clock / 1000000;
     size_t size = date_put(days, text);
     return size + (size_t)snprintf(text + size, IVM_VALUE_TEXT_SIZE - size, "T%02d:%02d:%02d.%06dZ", (int)(second / 3600),
