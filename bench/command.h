@@ -1,0 +1,15 @@
+/* The commands of `ivm`. Each gets the arguments from its own name on and gives the process's exit code: 0 what was checked holds,
+ * 1 it does not, 2 the command line or a file could not be used. */
+#ifndef IVM_BENCH_COMMAND_H
+#define IVM_BENCH_COMMAND_H
+
+int replay_command(int argc, char **argv);
+int explain_command(int argc, char **argv);
+int bench_command(int argc, char **argv);
+int flights_command(int argc, char **argv);
+
+/* Behind `ivm bench`. */
+int star_command(int argc, char **argv);
+int prune_command(int argc, char **argv);
+
+#endif

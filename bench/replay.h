@@ -1,0 +1,115 @@
+/* Replaying scenario files. A file is read whole (scenario_file.c), then its lines are applied in order to one fresh engine
+ * (replay.c): replay_catalog.c declares, replay_push.c pushes, replay_expect.c compares contents with replay_bag.c, and
+ * replay_terms.c compares join terms. All values pass through replay_cell.c. */
+#ifndef IVM_BENCH_REPLAY_H
+#define IVM_BENCH_REPLAY_H
+
+#include "arena.h"
+#include "ivm/ivm.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* ---- Files (scenario_file.c) --------------------------------------------------------------------------------------------------- */
+
+typedef struct scenario_line {
+    json_t *json; /* an object */
+    size_t number;
+} scenario_line;
+
+typedef struct scenario_file {
+    const char *path;
+    scenario_line *lines;
+    size_t lines_count, lines_capacity;
+} scenario_file;
+
+/* Reads all lines, "-" from standard input. False after one line on standard error that names the file and the line. */
+bool scenario_file_read(const char *path, scenario_file *file);
+void scenario_file_free(scenario_file *file);
+
+/* A number too great for JSON's C types comes as {"big": "its digits"}: valid for a decimal or a float64, for nothing else. */
+#define BIG_NUMBER "big"
+
+/* ---- One scenario (replay.c) --------------------------------------------------------------------------------------------------- */
+
+typedef struct replay_session {
+    ivm_engine *engine;
+    piece_arena memory; /* of the line under way */
+    json_t *explained;  /* borrowed: the last explain, if no push came after it */
+    ivm_error error;    /* why the line under way failed */
+    char *unheld;       /* what its expectation found instead; freed by the runner */
+} replay_session;
+
+typedef struct replay_counts {
+    size_t scenarios, expectations, wrong;
+} replay_counts;
+
+/* Opens an engine with these options. False after a line on standard error. */
+bool replay_open(replay_session *replay, const ivm_planner_options *planner);
+/* Applies all lines. What does not hold is counted and, unless silent, told on standard error. */
+void replay_run(replay_session *replay, const scenario_file *file, bool silent, replay_counts *counts);
+void replay_close(replay_session *replay);
+
+/* The words of the options in the order of their values: off, batch, row; mobius, telescoping, auto. */
+extern const char *const fk_pruning_words[];
+extern const char *const join_rule_words[];
+int word_position(const char *const *words, const char *word); /* -1: none of them */
+
+/* Sets the error and gives its status. */
+ivm_status replay_fail(replay_session *replay, ivm_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Members by name: NULL where there is none or it is no string. */
+const char *member_text(const json_t *object, const char *name);
+/* A list of names as "a, b", in the line's memory; NULL where it is no list of strings. A missing list is "". */
+const char *member_names(replay_session *replay, const json_t *object, const char *name);
+
+/* ---- Commands ------------------------------------------------------------------------------------------------------------------ */
+
+ivm_status replay_table(replay_session *replay, const json_t *line);
+ivm_status replay_foreign_key(replay_session *replay, const json_t *line);
+ivm_status replay_view(replay_session *replay, const json_t *line);
+ivm_status replay_set(replay_session *replay, const json_t *line);
+ivm_status replay_drop_table(replay_session *replay, const json_t *line);
+ivm_status replay_drop_view(replay_session *replay, const json_t *line);
+ivm_status replay_push(replay_session *replay, const json_t *line);
+ivm_status replay_expect(replay_session *replay, const json_t *line);
+ivm_status replay_expect_changes(replay_session *replay, const json_t *line);
+ivm_status replay_explain(replay_session *replay, const json_t *line);
+ivm_status replay_expect_terms(replay_session *replay, const json_t *line);
+
+/* ---- Values (replay_cell.c) ---------------------------------------------------------------------------------------------------- */
+
+/* False where the JSON is no value of the type. Strings are borrowed from the JSON. */
+bool cell_read(ivm_type type, const json_t *json, ivm_value *value);
+void cell_write(ivm_type type, const ivm_value *value, FILE *out);
+
+/* ---- Bags (replay_bag.c) ------------------------------------------------------------------------------------------------------- */
+
+#define WEIGHT_LISTED_MAX 10000 /* of a row that an expectation lists as often as its weight says */
+
+typedef struct bag_row {
+    int64_t weight;
+    ivm_value *cells; /* NULL: this row can equal no other */
+    const json_t *json;
+} bag_row;
+
+typedef struct row_bag {
+    bag_row *rows;
+    size_t rows_count, rows_capacity;
+} row_bag;
+
+/* How two bags are compared: `near` marks the columns whose values may differ by a relative 1e-12. */
+typedef struct bag_columns {
+    size_t count;
+    const ivm_type *types;
+    const bool *near;
+} bag_columns;
+
+void bag_add(row_bag *bag, bag_row row);
+void bag_free(row_bag *bag);
+/* Adds equal rows' weights, drops zeros, and with `repeat` lists each row as often as its weight says. */
+void bag_net(row_bag *bag, const bag_columns *columns, bool repeat);
+/* Removes from both the rows that they share; what stays is missing from one or unexpected in the other. Sorts both. */
+void bag_cancel(row_bag *want, row_bag *got, const bag_columns *columns);
+
+#endif

@@ -1,0 +1,214 @@
+/* `ivm bench star`: facts joined to four dimensions of 100,000 rows, grouped by their attributes (16 x 16 x 4 x 4), sum and count. The
+ * engine takes them in batches of borrowed columns, the floor the same batches, the limit all facts at once; they run in turn in one
+ * process, the first round uncounted, and a round's ratios are taken from that round. Making the data and the dimensions is not timed. */
+#include "arena.h"
+#include "command.h"
+#include "floor.h"
+#include "measure.h"
+#include "option.h"
+#include "star_engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char help[] = "usage: ivm bench star [OPTIONS]\n"
+                           "\n"
+                           "Fact rows (four keys and an amount, int64) joined to four dimensions of 100,000 rows each and\n"
+                           "aggregated into 4096 groups: nanoseconds a fact of the engine, of a hand-written loop for the same\n"
+                           "query that keeps the same rows (the floor), and of the bare probes over packed rows (the limit:\n"
+                           "it shows that the floor is no slow one). Both results are compared group by group.\n"
+                           "\n"
+                           "  --rows N    facts a round (default 2000000)\n"
+                           "  --batch N   facts a batch (default: 1000, then 100000)\n"
+                           "  --runs N    rounds that count, after one that does not (default 5)\n"
+                           "  --json      one line per figure: engine_over_floor (the larger of the batch sizes),\n"
+                           "              floor_over_limit, and per batch size engine_ns, floor_ns and their ratio\n";
+
+#define SIZES_MAX 2
+
+typedef struct batch_timing {
+    double engine[RUNS_MAX], floor[RUNS_MAX], ratio[RUNS_MAX];
+} batch_timing;
+
+typedef struct star_bench {
+    star_data data;
+    floor_star floor;
+    limit_fact *limit_facts;
+    uint64_t sizes[SIZES_MAX];
+    size_t sizes_count, runs;
+    batch_timing timings[SIZES_MAX];
+    double limit[RUNS_MAX], limit_ratio[RUNS_MAX];
+    uint64_t unequal;
+} star_bench;
+
+/* ---- One pass ------------------------------------------------------------------------------------------------------------------ */
+
+static size_t batch_count(const star_bench *bench, size_t at, uint64_t size)
+{
+    size_t left = bench->data.shape.facts - at;
+    return left < size ? left : (size_t)size;
+}
+
+static double floor_pass(star_bench *bench, uint64_t size)
+{
+    size_t facts = bench->data.shape.facts;
+    floor_clear(&bench->floor);
+    uint64_t start = clock_nanoseconds();
+    for (size_t at = 0; at < facts; at += size) {
+        floor_push(&bench->floor, &bench->data, at, batch_count(bench, at, size));
+    }
+    return (double)(clock_nanoseconds() - start) / (double)facts;
+}
+
+typedef struct group_comparison {
+    const star_bench *bench;
+    uint64_t groups, unequal;
+} group_comparison;
+
+static void group_compare(void *context, const int64_t *cells, size_t cells_count)
+{
+    group_comparison *comparison = context;
+    const floor_star *floor = &comparison->bench->floor;
+    uint32_t number = 0;
+    for (size_t d = 0; d + 2 < cells_count; d++) {
+        number = number * floor->dimensions[d].codes_count + (uint32_t)cells[d];
+    }
+    const floor_group *group = &floor->groups[number];
+    comparison->groups++;
+    comparison->unequal += group->sum != cells[cells_count - 2] || group->count != cells[cells_count - 1];
+}
+
+/* Groups that are not the same in both, or in one of them alone. */
+static uint64_t unequal_count(const star_bench *bench, star_engine *star)
+{
+    group_comparison comparison = { .bench = bench };
+    uint64_t filled = 0;
+    star_rows(star, group_compare, &comparison);
+    for (uint32_t g = 0; g < bench->floor.groups_count; g++) {
+        filled += bench->floor.groups[g].count != 0;
+    }
+    return comparison.unequal + (filled > comparison.groups ? filled - comparison.groups : comparison.groups - filled);
+}
+
+static double engine_pass(star_bench *bench, uint64_t size)
+{
+    const star_shape *shape = &bench->data.shape;
+    star_engine star;
+    star_engine_open(&star, shape, shape->dimensions, NULL);
+    ivm_batch *batch = star_batch(&star);
+    for (uint32_t d = 0; d < shape->dimensions; d++) {
+        star_batch_dimension(&star, batch, d, (star_part){ &bench->data, 0, shape->dimension_rows });
+    }
+    star_push(&star, batch, NULL);
+    uint64_t start = clock_nanoseconds();
+    for (size_t at = 0; at < shape->facts; at += size) {
+        batch = star_batch(&star);
+        star_batch_facts(&star, batch, (star_part){ &bench->data, at, batch_count(bench, at, size) });
+        star_push(&star, batch, NULL);
+    }
+    double spent = (double)(clock_nanoseconds() - start) / (double)shape->facts;
+    bench->unequal += unequal_count(bench, &star);
+    star_engine_close(&star);
+    return spent;
+}
+
+static double limit_pass(star_bench *bench)
+{
+    size_t facts = bench->data.shape.facts;
+    floor_clear(&bench->floor);
+    uint64_t start = clock_nanoseconds();
+    limit_run(&bench->floor, bench->limit_facts, facts);
+    return (double)(clock_nanoseconds() - start) / (double)facts;
+}
+
+/* ---- Rounds -------------------------------------------------------------------------------------------------------------------- */
+
+/* Round 0 warms memory up and counts for nothing; round r writes place r - 1. */
+static void round_run(star_bench *bench, size_t round)
+{
+    double floor = 0;
+    size_t place = round ? round - 1 : 0;
+    for (size_t s = 0; s < bench->sizes_count; s++) {
+        batch_timing *timing = &bench->timings[s];
+        timing->floor[place] = floor = floor_pass(bench, bench->sizes[s]);
+        timing->engine[place] = engine_pass(bench, bench->sizes[s]);
+        timing->ratio[place] = timing->engine[place] / floor;
+    }
+    bench->limit[place] = limit_pass(bench);
+    bench->limit_ratio[place] = floor / bench->limit[place];
+}
+
+static void figures_print(star_bench *bench, bool json)
+{
+    double worst = 0, limit = median(bench->limit, bench->runs), over_limit = median(bench->limit_ratio, bench->runs);
+    for (size_t s = 0; s < bench->sizes_count; s++) {
+        batch_timing *timing = &bench->timings[s];
+        double floor = median(timing->floor, bench->runs), engine = median(timing->engine, bench->runs);
+        double ratio = median(timing->ratio, bench->runs);
+        worst = ratio > worst ? ratio : worst;
+        if (json) {
+            figure_print(&(figure){ "star", "floor_ns", floor, "batch", bench->sizes[s] });
+            figure_print(&(figure){ "star", "engine_ns", engine, "batch", bench->sizes[s] });
+            figure_print(&(figure){ "star", "engine_over_floor_of_batch", ratio, "batch", bench->sizes[s] });
+        } else {
+            printf("batches of %6llu   engine %6.1f ns a fact   floor %6.1f   engine over floor %.2f (%.2f to %.2f)\n",
+                   (unsigned long long)bench->sizes[s], engine, floor, ratio, timing->ratio[0], timing->ratio[bench->runs - 1]);
+        }
+    }
+    if (json) {
+        figure_print(&(figure){ "star", "limit_ns", limit, NULL, 0 });
+        figure_print(&(figure){ "star", "floor_over_limit", over_limit, NULL, 0 });
+        figure_print(&(figure){ "star", "engine_over_floor", worst, NULL, 0 });
+    } else {
+        printf("limit %.1f ns a fact, floor over limit %.2f; %zu rounds of %u facts, medians\n", limit, over_limit, bench->runs,
+               bench->data.shape.facts);
+    }
+}
+
+static void bench_run(star_bench *bench, uint64_t rows)
+{
+    const star_shape shape = {
+        .dimensions = FLOOR_DIMENSIONS, .dimension_rows = 100000, .attributes = { 16, 16, 4, 4 }, .facts = (uint32_t)rows
+    };
+    star_data_make(&bench->data, &shape);
+    floor_open(&bench->floor, &bench->data);
+    bench->limit_facts = limit_facts_make(&bench->data);
+    for (size_t round = 0; round <= bench->runs; round++) {
+        round_run(bench, round);
+    }
+    free(bench->limit_facts);
+    floor_close(&bench->floor);
+}
+
+int star_command(int argc, char **argv)
+{
+    uint64_t rows = 2000000, batch = 0, runs = 5;
+    bool json = false;
+    int code;
+    operand_list operands;
+    const option_definition options[] = { { "--rows", OPTION_NUMBER, &rows },
+                                          { "--batch", OPTION_NUMBER, &batch },
+                                          { "--runs", OPTION_NUMBER, &runs },
+                                          { "--json", OPTION_FLAG, &json },
+                                          { NULL } };
+    if (!options_read(options, help, argc, argv, &operands, &code)) {
+        return code;
+    }
+    if (operands.count || runs > RUNS_MAX) {
+        return usage_error("bench star takes options only, and at most %d runs; --help says more", RUNS_MAX);
+    }
+    star_bench *bench = memory_take(sizeof *bench);
+    bench->sizes_count = batch ? 1 : 2;
+    bench->sizes[0] = batch ? batch : 1000;
+    bench->sizes[1] = 100000;
+    bench->runs = (size_t)runs;
+    bench_run(bench, rows);
+    figures_print(bench, json);
+    code = bench->unequal ? EXIT_WRONG : EXIT_HOLDS;
+    if (bench->unequal) {
+        fprintf(stderr, "ivm: bench star: %llu groups differ between engine and floor\n", (unsigned long long)bench->unequal);
+    }
+    star_data_free(&bench->data);
+    free(bench);
+    return code;
+}
