@@ -1,7 +1,7 @@
 /* Indexes: from a key to the rows of a store that hold it. Slots of 8 bytes {32 bits of the hash, row id + 1} with linear probing; the home
  * slot comes from those 32 bits, so that growing and removing never touch a row. Load at most 0.7.
  * A unique index gives every row a slot; while a step holds an old and a new row of one key, `doubles` > 0 and probes look past the first
- * match. Any other index has one slot a distinct key, and the rows of a key hang on a doubly linked chain through two arrays by row id.
+ * match. Any other index has one slot a distinct key, and the rows of a key hang on a doubly linked chain through an array by row id.
  * Keys compare null equal to null; a join skips null keys before it probes. */
 #ifndef IVM__INDEX_H
 #define IVM__INDEX_H
@@ -9,19 +9,25 @@
 #include "hash.h"
 #include "store.h"
 
+typedef struct ivm__chain_link {
+    ivm__row_id next, previous; /* in the chain of one key; IVM__ROW_NONE at its ends */
+} ivm__chain_link;
+
 typedef struct ivm__index {
     ivm__store *store;
     struct ivm__index *next_of_store;
     uint32_t *columns;
     uint32_t columns_count;
-    uint32_t words_count; /* of a packed key: cells, then one null word where a key column is nullable */
+    uint32_t words_count; /* of a packed key: cells, then, where a key column is nullable, a null word for every 64 columns */
+    uint32_t null_words;  /* of these */
     bool nullable;
+    bool contiguous;      /* the key's cells lie side by side in a row, in the key's order */
     bool unique;
     uint32_t doubles;     /* unique: rows that share their key with another */
     uint64_t *slots;
     uint32_t slots_log2;  /* capacity 2^slots_log2; 0 = none yet */
     uint32_t used;        /* slots in use */
-    ivm__row_id *chain_next, *chain_previous; /* NULL where unique */
+    ivm__chain_link *chain; /* by row id; NULL where unique */
     uint32_t chain_capacity;
 } ivm__index;
 
@@ -33,8 +39,9 @@ typedef struct ivm__keys {
     const uint8_t *skip;
 } ivm__keys;
 
-/* Packs the keys of a chunk's rows for this index from the chunk's columns `columns` (types equal to the index's). Buffers come from the (scratch) arena;
- * one plain 8-byte column is not copied. `null_is_value`: nulls get their null bit and no skip; else rows with a null are skipped. */
+/* Packs the keys of a chunk's rows for this index from the chunk's columns `columns` (types equal to the index's; NULL: its first ones).
+ * Buffers come from the (scratch) arena; one plain 8-byte column is not copied. `null_is_value`: nulls get their null bit and no skip; else
+ * rows with a null are skipped. */
 ivm_status ivm__index_keys(const ivm__index *index, ivm__arena *arena, const ivm__chunk *chunk, const uint32_t *columns, bool null_is_value,
                            ivm__keys *keys) IVM_MUST_CHECK;
 
@@ -57,6 +64,8 @@ ivm_status ivm__index_create(ivm__store *store, const uint32_t *columns, uint32_
 void ivm__index_free(ivm__index *index);
 ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows) IVM_MUST_CHECK;
 void ivm__index_link(ivm__index *index, ivm__row_id row);
+/* The same for many rows, with slots and rows prefetched: several times as fast where the index is larger than the cache. */
+void ivm__index_link_rows(ivm__index *index, const ivm__row_id *rows, uint32_t count);
 void ivm__index_unlink(ivm__index *index, ivm__row_id row);
 void ivm__index_clear(ivm__index *index);
 uint64_t ivm__index_bytes(const ivm__index *index);

@@ -132,6 +132,7 @@ static ivm_status directory_own(ivm__store *store, uint32_t capacity)
 ivm__pages *ivm__pages_acquire(ivm__store *store)
 {
     assert(store->touched_count == 0 && store->rows_end == store->step_end); /* headers say what is only between steps */
+    store->reserved = 0;                                                     /* pages that were the store's own no longer are */
     atomic_fetch_add_explicit(&store->pages->references, 1, memory_order_relaxed);
     return store->pages;
 }

@@ -76,6 +76,7 @@ typedef struct ivm__store {
     ivm__heavy *heavy;
     uint32_t heavy_count, heavy_capacity;
     struct ivm__index *indexes;     /* linked through index->next_of_store */
+    uint64_t reserved;              /* new rows that there is still room for */
 } ivm__store;
 
 /* Takes a reference to the layout. */
@@ -113,8 +114,16 @@ ivm_status ivm__store_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
 ivm__row_id ivm__store_append(ivm__store *store, int32_t weight);
 /* A new row, touched, weight before 0; may take a free id. The caller writes the body, then links. */
 ivm__row_id ivm__store_insert(ivm__store *store, ivm__weight weight);
+/* A new row by the cheaper of the two: under a free id where there is one, so that rows that come and go take no more room, else at the
+ * end, touched only where the weight is outside int32. */
+ivm__row_id ivm__store_put(ivm__store *store, ivm__weight weight);
 /* Takes references to the row's texts and links it into every index. Cannot fail. */
 void ivm__store_link(ivm__store *store, ivm__row_id row);
+/* The same for many rows, with the indexes' memory prefetched. */
+void ivm__store_link_rows(ivm__store *store, const ivm__row_id *rows, uint32_t count);
+/* Reserves for, puts, writes and links all rows of the chunk, equal ones too; weights are not 0. columns[c]: the chunk's column for
+ * layout column c (NULL: c). */
+ivm_status ivm__store_put_chunk(ivm__store *store, const ivm__chunk *chunk, const uint32_t *columns) IVM_MUST_CHECK;
 /* Keeps the row's weight before (and makes its page the store's own). Fails only for memory; the row is then as it was. */
 ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row) IVM_MUST_CHECK;
 /* The weight after, of a touched row. In a step it may be anything of 128 bits; when the step commits it must fit int64. */

@@ -1,0 +1,272 @@
+/* Indexes: slots, chains, and how rows enter and leave them.
+ *
+ *     slot = {tag: upper 32 bits of the hash, id + 1}      home = the tag's upper bits      0 = free
+ *
+ * No free slot lies between a slot's home and its place: a lookup ends at the first free one, and removing moves back what follows
+ * (no tombstones, so that an index as large as its rows stays as fast as it was). Growing places every slot by its tag alone, in order.
+ * Cost: linking and unlinking are a lookup each; in the middle of a chain unlinking is two writes. Only reserving needs memory. */
+#include "index_inside.h"
+
+#define SLOTS_LOG2_MIN 4u
+#define SLOTS_LOG2_MAX 32u
+#define CHAIN_DOUBLES_MAX (1u << 20) /* rows; above, chains grow by a half */
+
+/* How many slots may be in use of 2^log2. */
+static uint64_t slots_limit(uint32_t log2)
+{
+    return log2 == SLOTS_LOG2_MAX ? IVM_TABLE_ROWS_MAX : ((uint64_t)1 << log2) * 7 / 10;
+}
+
+static size_t slots_bytes(uint32_t log2)
+{
+    return log2 ? sizeof(uint64_t) << log2 : 0;
+}
+
+static void columns_describe(ivm__index *index)
+{
+    const ivm__layout *layout = index->store->layout;
+    index->contiguous = index->columns_count > 0;
+    for (uint32_t c = 0; c < index->columns_count; c++) {
+        uint32_t column = index->columns[c];
+        assert(column < layout->columns_count);
+        index->words_count += ivm__type_words(layout->types[column]);
+        index->nullable |= layout->nullable[column];
+        index->contiguous &= column == index->columns[0] + c;
+    }
+    index->null_words = index->nullable ? (index->columns_count + 63) / 64 : 0;
+    index->words_count += index->null_words;
+}
+
+ivm_status ivm__index_create(ivm__store *store, const uint32_t *columns, uint32_t columns_count, bool unique, ivm__index **index)
+{
+    ivm__index *made = ivm__allocate_zeroed(store->memory, sizeof *made);
+    uint32_t *copied = ivm__allocate(store->memory, columns_count * sizeof *copied);
+    if (!made || !copied) {
+        ivm__release(store->memory, made, sizeof *made);
+        ivm__release(store->memory, copied, columns_count * sizeof *copied);
+        return IVM_OUT_OF_MEMORY;
+    }
+    if (columns_count) {
+        memcpy(copied, columns, columns_count * sizeof *copied);
+    }
+    made->store = store;
+    made->columns = copied;
+    made->columns_count = columns_count;
+    made->unique = unique;
+    columns_describe(made);
+    *index = made;
+    return IVM_OK;
+}
+
+void ivm__index_free(ivm__index *index)
+{
+    if (!index) {
+        return;
+    }
+    ivm__memory *memory = index->store->memory;
+    ivm__release(memory, index->slots, slots_bytes(index->slots_log2));
+    ivm__release(memory, index->chain, index->chain_capacity * sizeof *index->chain);
+    ivm__release(memory, index->columns, index->columns_count * sizeof *index->columns);
+    ivm__release(memory, index, sizeof *index);
+}
+
+uint64_t ivm__index_bytes(const ivm__index *index)
+{
+    return sizeof *index + index->columns_count * sizeof *index->columns + slots_bytes(index->slots_log2) +
+           index->chain_capacity * sizeof *index->chain;
+}
+
+/* An index far larger than what it holds gives its slots back instead of writing them all. */
+void ivm__index_clear(ivm__index *index)
+{
+    if (index->used == 0) {
+        return;
+    }
+    if (index->slots_log2 > 10 && slots_limit(index->slots_log2 - 3) > index->used) {
+        ivm__release(index->store->memory, index->slots, slots_bytes(index->slots_log2));
+        index->slots = NULL;
+        index->slots_log2 = 0;
+    } else {
+        memset(index->slots, 0, slots_bytes(index->slots_log2));
+    }
+    index->used = index->doubles = 0;
+}
+
+/* ---- Room ------------------------------------------------------------------------------------------------------------------------ */
+
+static void slot_place(ivm__index *index, uint64_t slot)
+{
+    uint32_t mask = ivm__index_mask(index);
+    uint32_t at = ivm__index_home(index, ivm__slot_tag(slot));
+    while (index->slots[at] != 0) {
+        at = (at + 1) & mask;
+    }
+    index->slots[at] = slot;
+}
+
+static ivm_status slots_grow(ivm__index *index, uint32_t log2)
+{
+    uint64_t *slots = ivm__allocate_zeroed(index->store->memory, slots_bytes(log2));
+    if (!slots) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    uint64_t *old = index->slots;
+    uint32_t old_log2 = index->slots_log2;
+    index->slots = slots;
+    index->slots_log2 = log2;
+    for (uint64_t i = 0; old && i < (uint64_t)1 << old_log2; i++) {
+        if (old[i] != 0) {
+            slot_place(index, old[i]);
+        }
+    }
+    ivm__release(index->store->memory, old, slots_bytes(old_log2));
+    return IVM_OK;
+}
+
+static ivm_status chain_reserve(ivm__index *index, uint64_t rows)
+{
+    if (rows <= index->chain_capacity) {
+        return IVM_OK;
+    }
+    uint64_t capacity = index->chain_capacity;
+    capacity += capacity < CHAIN_DOUBLES_MAX ? capacity : capacity / 2;
+    capacity = capacity < rows ? rows : capacity;
+    capacity = capacity > IVM_TABLE_ROWS_MAX ? IVM_TABLE_ROWS_MAX : capacity;
+    size_t size = sizeof *index->chain;
+    ivm__chain_link *chain = ivm__resize(index->store->memory, index->chain, index->chain_capacity * size, capacity * size);
+    if (!chain) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    index->chain = chain;
+    index->chain_capacity = (uint32_t)capacity;
+    return IVM_OK;
+}
+
+ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows)
+{
+    uint64_t needed = index->used + rows;
+    uint32_t log2 = index->slots_log2 < SLOTS_LOG2_MIN ? SLOTS_LOG2_MIN : index->slots_log2;
+    while (slots_limit(log2) < needed) {
+        if (++log2 > SLOTS_LOG2_MAX) {
+            return IVM_OUT_OF_MEMORY;
+        }
+    }
+    if (log2 != index->slots_log2) {
+        IVM_TRY(slots_grow(index, log2));
+    }
+    return index->unique ? IVM_OK : chain_reserve(index, index->store->rows_end + rows);
+}
+
+/* ---- Rows come ------------------------------------------------------------------------------------------------------------------- */
+
+static void chain_push(ivm__index *index, uint32_t at, ivm__row_id row)
+{
+    ivm__row_id head = ivm__slot_row(index->slots[at]);
+    assert(row < index->chain_capacity && index->chain[head].previous == IVM__ROW_NONE);
+    index->chain[row] = (ivm__chain_link){ .next = head, .previous = IVM__ROW_NONE };
+    index->chain[head].previous = row;
+    index->slots[at] += (uint64_t)row - head; /* the tag is the same */
+}
+
+void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
+{
+    assert(index->used < slots_limit(index->slots_log2));
+    uint32_t mask = ivm__index_mask(index), tag = (uint32_t)(hash >> 32);
+    uint32_t at = ivm__index_home(index, tag);
+    const uint8_t *key = ivm__store_row(index->store, row);
+    bool doubled = false;
+    for (uint64_t slot; (slot = index->slots[at]) != 0; at = (at + 1) & mask) {
+        if (doubled || ivm__slot_tag(slot) != tag) {
+            continue;
+        }
+        assert(ivm__slot_row(slot) != row);
+        if (!ivm__index_rows_equal(index, ivm__store_row(index->store, ivm__slot_row(slot)), key)) {
+            continue;
+        }
+        if (!index->unique) {
+            chain_push(index, at, row);
+            return;
+        }
+        doubled = true;
+    }
+    index->slots[at] = (uint64_t)tag << 32 | (row + 1);
+    index->used++;
+    index->doubles += doubled;
+    if (!index->unique) {
+        assert(row < index->chain_capacity);
+        index->chain[row] = (ivm__chain_link){ IVM__ROW_NONE, IVM__ROW_NONE };
+    }
+}
+
+void ivm__index_link(ivm__index *index, ivm__row_id row)
+{
+    ivm__index_link_hashed(index, row, ivm__index_row_hash(index, ivm__store_row(index->store, row)));
+}
+
+/* ---- Rows go --------------------------------------------------------------------------------------------------------------------- */
+
+/* The row has a slot. */
+static uint32_t slot_of(const ivm__index *index, ivm__row_id row, uint32_t tag)
+{
+    uint32_t mask = ivm__index_mask(index);
+    uint32_t at = ivm__index_home(index, tag);
+    while (ivm__slot_row(index->slots[at]) != row) {
+        assert(index->slots[at] != 0);
+        at = (at + 1) & mask;
+    }
+    return at;
+}
+
+static void slot_remove(ivm__index *index, uint32_t hole)
+{
+    uint32_t mask = ivm__index_mask(index);
+    uint64_t slot;
+    for (uint32_t at = (hole + 1) & mask; (slot = index->slots[at]) != 0; at = (at + 1) & mask) {
+        uint32_t home = ivm__index_home(index, ivm__slot_tag(slot));
+        if (((at - home) & mask) >= ((at - hole) & mask)) {
+            index->slots[hole] = slot;
+            hole = at;
+        }
+    }
+    index->slots[hole] = 0;
+    index->used--;
+}
+
+static bool key_has_another(const ivm__index *index, ivm__row_id row, uint32_t tag)
+{
+    uint32_t mask = ivm__index_mask(index);
+    const uint8_t *key = ivm__store_row(index->store, row);
+    uint64_t slot;
+    for (uint32_t at = ivm__index_home(index, tag); (slot = index->slots[at]) != 0; at = (at + 1) & mask) {
+        ivm__row_id other = ivm__slot_row(slot);
+        if (ivm__slot_tag(slot) == tag && other != row && ivm__index_rows_equal(index, ivm__store_row(index->store, other), key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void ivm__index_unlink(ivm__index *index, ivm__row_id row)
+{
+    ivm__chain_link link = { IVM__ROW_NONE, IVM__ROW_NONE };
+    if (!index->unique) {
+        link = index->chain[row];
+        if (link.next != IVM__ROW_NONE) {
+            index->chain[link.next].previous = link.previous;
+        }
+        if (link.previous != IVM__ROW_NONE) {
+            index->chain[link.previous].next = link.next;
+            return;
+        }
+    }
+    uint32_t tag = (uint32_t)(ivm__index_row_hash(index, ivm__store_row(index->store, row)) >> 32);
+    uint32_t at = slot_of(index, row, tag);
+    if (link.next != IVM__ROW_NONE) {
+        index->slots[at] += (uint64_t)link.next - row;
+        return;
+    }
+    if (index->doubles && key_has_another(index, row, tag)) {
+        index->doubles--;
+    }
+    slot_remove(index, at);
+}

@@ -1,0 +1,104 @@
+/* Many rows at once into an index, and a store's indexes as they are asked for.
+ *
+ * Rows are linked in blocks: hashes first and slots prefetched, then the rows that the slots point to, then each is linked. Cost: a few
+ * cache misses a row that all wait together: 10 to 30 ns a row where one by one it is over 100. */
+#include "index_inside.h"
+
+#define BLOCK_ROWS 64u
+
+static void candidates_prefetch(const ivm__index *index, const uint64_t *hashes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        ivm__row_id other = ivm__slot_row(ivm__index_candidate(index, (uint32_t)(hashes[i] >> 32)));
+        if (other == IVM__ROW_NONE) {
+            continue;
+        }
+        __builtin_prefetch(ivm__store_row(index->store, other));
+        if (!index->unique) {
+            __builtin_prefetch(&index->chain[other], 1);
+        }
+    }
+}
+
+static void block_link(ivm__index *index, const ivm__row_id *rows, uint32_t count)
+{
+    uint64_t hashes[BLOCK_ROWS];
+    for (uint32_t i = 0; i < count; i++) {
+        hashes[i] = ivm__index_row_hash(index, ivm__store_row(index->store, rows[i]));
+        __builtin_prefetch(&index->slots[ivm__index_home(index, (uint32_t)(hashes[i] >> 32))], 1);
+    }
+    candidates_prefetch(index, hashes, count);
+    for (uint32_t i = 0; i < count; i++) {
+        ivm__index_link_hashed(index, rows[i], hashes[i]);
+    }
+}
+
+void ivm__index_link_rows(ivm__index *index, const ivm__row_id *rows, uint32_t count)
+{
+    for (uint32_t done = 0; done < count; done += BLOCK_ROWS) {
+        block_link(index, rows + done, count - done < BLOCK_ROWS ? count - done : BLOCK_ROWS);
+    }
+}
+
+/* The next rows from *next on that stand in the store. */
+static uint32_t linked_next(const ivm__store *store, ivm__row_id *next, ivm__row_id *rows)
+{
+    uint32_t count = 0;
+    ivm__row_id row = *next;
+    for (; row < store->rows_end && count < BLOCK_ROWS; row++) {
+        rows[count] = row;
+        count += ivm__row_is_linked(ivm__store_row(store, row));
+    }
+    *next = row;
+    return count;
+}
+
+ivm_status ivm__index_fill(ivm__index *index)
+{
+    const ivm__store *store = index->store;
+    ivm__row_id rows[BLOCK_ROWS], next = 0;
+    if (index->unique) {
+        IVM_TRY(ivm__index_reserve(index, store->rows_live + store->touched_count));
+    }
+    /* Where keys repeat, slots grow with the keys that are met. */
+    for (uint32_t count; (count = linked_next(store, &next, rows)) > 0;) {
+        IVM_TRY(ivm__index_reserve(index, count));
+        ivm__index_link_rows(index, rows, count);
+    }
+    return ivm__index_reserve(index, store->reserved);
+}
+
+/* ---- A store's indexes ------------------------------------------------------------------------------------------------------------ */
+
+ivm__index *ivm__store_index_find(const ivm__store *store, const uint32_t *columns, uint32_t columns_count)
+{
+    for (ivm__index *index = store->indexes; index; index = index->next_of_store) {
+        bool same = index->columns_count == columns_count;
+        for (uint32_t c = 0; same && c < columns_count; c++) {
+            same = index->columns[c] == columns[c];
+        }
+        if (same) {
+            return index;
+        }
+    }
+    return NULL;
+}
+
+ivm_status ivm__store_index(ivm__store *store, const uint32_t *columns, uint32_t columns_count, bool unique, ivm__index **index)
+{
+    *index = ivm__store_index_find(store, columns, columns_count);
+    if (*index) {
+        return IVM_OK;
+    }
+    ivm__index *made;
+    IVM_TRY(ivm__index_create(store, columns, columns_count, unique, &made));
+    ivm_status status = ivm__index_fill(made);
+    if (status != IVM_OK) {
+        ivm__index_free(made);
+        return status;
+    }
+    made->next_of_store = store->indexes;
+    store->indexes = made;
+    *index = made;
+    return IVM_OK;
+}

@@ -1,0 +1,91 @@
+/* What the files of the index share: slots, and keys as they lie in rows. A row's key hashes and compares as its packed words would. */
+#ifndef IVM__INDEX_INSIDE_H
+#define IVM__INDEX_INSIDE_H
+
+#include "index.h"
+#include "store_inside.h"
+
+/* ---- Slots ----------------------------------------------------------------------------------------------------------------------- */
+
+static inline uint32_t ivm__slot_tag(uint64_t slot)
+{
+    return (uint32_t)(slot >> 32);
+}
+/* IVM__ROW_NONE for a free slot. */
+static inline ivm__row_id ivm__slot_row(uint64_t slot)
+{
+    return (uint32_t)slot - 1;
+}
+static inline uint32_t ivm__index_mask(const ivm__index *index)
+{
+    return (uint32_t)(((uint64_t)1 << index->slots_log2) - 1);
+}
+/* There must be slots. */
+static inline uint32_t ivm__index_home(const ivm__index *index, uint32_t tag)
+{
+    return (uint32_t)((uint64_t)tag << index->slots_log2 >> 32);
+}
+/* The first slot from the tag's home on that has the tag or is free: what a key's row is looked for in first. */
+static inline uint64_t ivm__index_candidate(const ivm__index *index, uint32_t tag)
+{
+    uint32_t mask = ivm__index_mask(index);
+    for (uint32_t at = ivm__index_home(index, tag);; at = (at + 1) & mask) {
+        uint64_t slot = index->slots[at];
+        if (slot == 0 || ivm__slot_tag(slot) == tag) {
+            return slot;
+        }
+    }
+}
+
+/* ---- Keys in rows ---------------------------------------------------------------------------------------------------------------- */
+
+static inline uint64_t ivm__word_at(const uint8_t *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+static inline const uint8_t *ivm__index_cell(const ivm__index *index, const uint8_t *row, uint32_t nth)
+{
+    return row + index->store->layout->offsets[index->columns[nth]];
+}
+static inline uint32_t ivm__index_cell_words(const ivm__index *index, uint32_t nth)
+{
+    return ivm__type_words(index->store->layout->types[index->columns[nth]]);
+}
+
+/* Bit i: the row's key column 64 * nth + i is null. */
+uint64_t ivm__index_row_nulls(const ivm__index *index, const uint8_t *row, uint32_t nth);
+uint64_t ivm__index_row_hash_words(const ivm__index *index, const uint8_t *row);
+bool ivm__index_row_has_words(const ivm__index *index, const uint8_t *row, const uint64_t *words);
+bool ivm__index_rows_equal_words(const ivm__index *index, const uint8_t *a, const uint8_t *b);
+
+static inline uint64_t ivm__index_row_hash(const ivm__index *index, const uint8_t *row)
+{
+    if (ivm__likely(index->words_count == 1)) {
+        return ivm__hash_word(ivm__word_at(ivm__index_cell(index, row, 0)), index->store->seed);
+    }
+    return ivm__index_row_hash_words(index, row);
+}
+/* Whether the row's key is this packed one. */
+static inline bool ivm__index_row_has(const ivm__index *index, const uint8_t *row, const uint64_t *words)
+{
+    if (ivm__likely(index->words_count == 1)) {
+        return ivm__word_at(ivm__index_cell(index, row, 0)) == *words;
+    }
+    return ivm__index_row_has_words(index, row, words);
+}
+static inline bool ivm__index_rows_equal(const ivm__index *index, const uint8_t *a, const uint8_t *b)
+{
+    if (ivm__likely(index->words_count == 1)) {
+        return ivm__word_at(ivm__index_cell(index, a, 0)) == ivm__word_at(ivm__index_cell(index, b, 0));
+    }
+    return ivm__index_rows_equal_words(index, a, b);
+}
+
+/* Links a row whose hash is known; there is room. */
+void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash);
+/* Links all rows that stand in the store, those gone in the step under way too, and makes room for those that are reserved. */
+ivm_status ivm__index_fill(ivm__index *index) IVM_MUST_CHECK;
+
+#endif

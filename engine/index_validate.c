@@ -1,0 +1,119 @@
+/* What must hold of an index, told by going through it: for tests. Cost: a lookup a row and a comparison a link, and every slot. */
+#include "index_inside.h"
+
+static bool row_stands(const ivm__store *store, ivm__row_id row)
+{
+    return row < store->rows_end && ivm__row_is_linked(ivm__store_row(store, row));
+}
+
+static uint32_t row_tag(const ivm__index *index, ivm__row_id row)
+{
+    return (uint32_t)(ivm__index_row_hash(index, ivm__store_row(index->store, row)) >> 32);
+}
+
+/* Whether a slot of the same key comes earlier on the way from their home. */
+static bool key_is_earlier(const ivm__index *index, uint32_t of)
+{
+    uint32_t mask = ivm__index_mask(index), tag = ivm__slot_tag(index->slots[of]);
+    const uint8_t *key = ivm__store_row(index->store, ivm__slot_row(index->slots[of]));
+    for (uint32_t at = ivm__index_home(index, tag); at != of; at = (at + 1) & mask) {
+        uint64_t slot = index->slots[at];
+        if (ivm__slot_tag(slot) == tag && ivm__index_rows_equal(index, ivm__store_row(index->store, ivm__slot_row(slot)), key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *slot_validate(const ivm__index *index, uint32_t at)
+{
+    uint32_t mask = ivm__index_mask(index);
+    ivm__row_id row = ivm__slot_row(index->slots[at]);
+    if (!row_stands(index->store, row)) {
+        return "a slot of a row that does not stand in the store";
+    }
+    if (row_tag(index, row) != ivm__slot_tag(index->slots[at])) {
+        return "a slot whose tag is not its row's";
+    }
+    for (uint32_t before = ivm__index_home(index, ivm__slot_tag(index->slots[at])); before != at; before = (before + 1) & mask) {
+        if (index->slots[before] == 0) {
+            return "a free slot before a slot's place";
+        }
+    }
+    return NULL;
+}
+
+/* *rows grows by the chain's rows. */
+static const char *chain_validate(const ivm__index *index, ivm__row_id head, uint64_t *rows)
+{
+    const ivm__store *store = index->store;
+    ivm__row_id previous = IVM__ROW_NONE;
+    for (ivm__row_id row = head; row != IVM__ROW_NONE; previous = row, row = index->chain[row].next) {
+        if (!row_stands(store, row) || row >= index->chain_capacity) {
+            return "a chain with a row that does not stand in the store";
+        }
+        if (index->chain[row].previous != previous) {
+            return "a chain that does not lead back";
+        }
+        if (!ivm__index_rows_equal(index, ivm__store_row(store, head), ivm__store_row(store, row))) {
+            return "a chain of rows of different keys";
+        }
+        if (++*rows > store->rows_end) {
+            return "a chain without an end";
+        }
+    }
+    return NULL;
+}
+
+typedef struct counts {
+    uint64_t used, rows, doubles;
+} counts;
+
+static const char *slots_validate(const ivm__index *index, counts *counted)
+{
+    for (uint64_t at = 0; index->slots && at <= ivm__index_mask(index); at++) {
+        if (index->slots[at] == 0) {
+            continue;
+        }
+        const char *wrong = slot_validate(index, (uint32_t)at);
+        if (wrong) {
+            return wrong;
+        }
+        bool doubled = key_is_earlier(index, (uint32_t)at);
+        if (doubled && !index->unique) {
+            return "two slots of one key";
+        }
+        counted->used++;
+        counted->doubles += doubled;
+        if (index->unique) {
+            counted->rows++;
+        } else if ((wrong = chain_validate(index, ivm__slot_row(index->slots[at]), &counted->rows)) != NULL) {
+            return wrong;
+        }
+    }
+    return NULL;
+}
+
+const char *ivm__index_validate(const ivm__index *index)
+{
+    const ivm__store *store = index->store;
+    counts counted = { 0 };
+    const char *wrong = slots_validate(index, &counted);
+    if (wrong) {
+        return wrong;
+    }
+    if (counted.used != index->used) {
+        return "a wrong count of slots in use";
+    }
+    if (index->slots && counted.used > ((uint64_t)1 << index->slots_log2) * 7 / 10) {
+        return "too many slots in use";
+    }
+    if (counted.doubles != index->doubles) {
+        return "a wrong count of doubles";
+    }
+    uint64_t standing = 0;
+    for (ivm__row_id row = 0; row < store->rows_end; row++) {
+        standing += row_stands(store, row);
+    }
+    return standing == counted.rows ? NULL : "rows that are not linked, or linked twice";
+}

@@ -1,0 +1,30 @@
+/* What the files of the store share among themselves. */
+#ifndef IVM__STORE_INSIDE_H
+#define IVM__STORE_INSIDE_H
+
+#include "store.h"
+
+static inline ivm__row_header *ivm__row_header_at(uint8_t *at)
+{
+    return (ivm__row_header *)(void *)at;
+}
+
+/* Whether the row stands in the indexes and holds its texts: it has a weight, or had or got one in the step under way. Rows taken out by
+ * earlier steps have neither weight nor touch. */
+static inline bool ivm__row_is_linked(const uint8_t *at)
+{
+    const ivm__row_header *header = (const ivm__row_header *)(const void *)at;
+    return header->weight != 0 || header->touch != 0;
+}
+
+/* Room for so many more touches beyond those that reserved rows may take. */
+ivm_status ivm__store_touches_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
+/* ivm__store_link_rows() for all indexes but one, in which the rows stand already. */
+void ivm__store_link_others(ivm__store *store, const ivm__row_id *rows, uint32_t count, const struct ivm__index *linked);
+/* Takes the row out of every index; it keeps its texts. */
+void ivm__store_unlink(ivm__store *store, ivm__row_id row);
+void ivm__store_texts_release(ivm__store *store, const uint8_t *at);
+/* Of all rows that hold them, those that the last step took out too. */
+void ivm__store_texts_release_all(ivm__store *store);
+
+#endif

@@ -1,0 +1,221 @@
+/* Steps: weights that change, and the two ends of a step.
+ *
+ *     touched[]: {row, before, after}      header: the weight before, as it was       commit: header = after      undo: header stays
+ *
+ * A row's header keeps its weight from before the step until commit, so that undo only takes the touch away. Rows that the step appended are
+ * cut off; those it put under a free id have before = 0, which no other touched row has. Rows of weight 0 leave the indexes when the step
+ * commits, but their texts and ids are given back one commit later: until then they are the changes that can be read.
+ * Cost: a commit or undo visits the touched rows, an undo also the appended ones. */
+#include "heavy.h"
+#include "pages.h"
+#include "store_inside.h"
+
+#define PREFETCH_AHEAD 12u
+#define KEPT_ITEMS_MIN 16384u /* arrays up to this size are never given back */
+
+ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row)
+{
+    assert(row < store->rows_end);
+    if (ivm__row_header_at(ivm__store_row(store, row))->touch) {
+        return IVM_OK;
+    }
+    IVM_TRY(ivm__store_touches_reserve(store, store->reserved + 1));
+    IVM_TRY(ivm__page_own(store, row));
+    uint8_t *at = ivm__store_row(store, row);
+    ivm__touch *touch = &store->touched[store->touched_count++];
+    touch->before = ivm__store_weight_at(store, row, at, IVM__READ_OLD);
+    touch->after = ivm__store_weight_at(store, row, at, IVM__READ_CUR);
+    touch->row = row;
+    assert(touch->after != 0); /* a row taken out by an earlier step is not found any more */
+    ivm__row_header_at(at)->touch = store->touched_count;
+    return IVM_OK;
+}
+
+void ivm__store_weight_set(ivm__store *store, ivm__row_id row, ivm__weight after)
+{
+    const ivm__row_header *header = ivm__row_header_at(ivm__store_row(store, row));
+    assert(header->touch > 0 && header->touch <= store->touched_count);
+    ivm__touch *touch = &store->touched[header->touch - 1];
+    assert(touch->row == row);
+    store->rows_live = store->rows_live + (after != 0) - (touch->after != 0);
+    touch->after = after;
+    if (after > store->weight_max) {
+        store->weight_max = after;
+    }
+}
+
+/* A sum past 128 bits wraps: what is added to it may yet bring it back, and then it is right. */
+static ivm__weight weight_sum(ivm__weight a, ivm__weight b)
+{
+    return (ivm__weight)((unsigned __int128)a + (unsigned __int128)b);
+}
+
+/* A row of this step that nobody touched yet needs no touch to change its weight, as long as the header can hold it. */
+static bool appended_weight_add(ivm__store *store, ivm__row_id row, ivm__weight weight)
+{
+    ivm__row_header *header = ivm__row_header_at(ivm__store_row(store, row));
+    ivm__weight sum = weight_sum(header->weight, weight);
+    if (row < store->step_end || header->touch || sum == 0 || !ivm__weight_is_narrow(sum)) {
+        return false;
+    }
+    header->weight = (int32_t)sum;
+    if (sum > store->weight_max) {
+        store->weight_max = sum;
+    }
+    return true;
+}
+
+ivm_status ivm__store_weight_add(ivm__store *store, ivm__row_id row, ivm__weight weight)
+{
+    assert(row < store->rows_end);
+    if (appended_weight_add(store, row, weight)) {
+        return IVM_OK;
+    }
+    IVM_TRY(ivm__store_touch(store, row));
+    ivm__store_weight_set(store, row, weight_sum(ivm__store_weight(store, row, IVM__READ_CUR), weight));
+    return IVM_OK;
+}
+
+/* ---- Ends ------------------------------------------------------------------------------------------------------------------------ */
+
+static void touched_prefetch(const ivm__store *store, uint32_t i)
+{
+    if (i < store->touched_count) {
+        __builtin_prefetch(ivm__store_row(store, store->touched[i].row), 1);
+    }
+}
+
+/* What the step before took out can be read no more. */
+static void last_give_back(ivm__store *store)
+{
+    for (uint32_t i = 0; i < store->last_count; i++) {
+        const ivm__touch *touch = &store->last[i];
+        if (touch->after != 0) {
+            continue;
+        }
+        assert(store->free_count < store->free_capacity);
+        ivm__store_texts_release(store, ivm__store_row(store, touch->row));
+        store->free[store->free_count++] = touch->row;
+    }
+}
+
+/* The weight after becomes the present one. */
+static void touch_settle(ivm__store *store, const ivm__touch *touch, uint32_t heavy_sorted)
+{
+    ivm__row_header *header = ivm__row_header_at(ivm__store_row(store, touch->row));
+    bool was_heavy = header->weight == IVM__WEIGHT_HEAVY;
+    bool narrow = ivm__weight_is_narrow(touch->after);
+    assert(touch->after >= INT64_MIN && touch->after <= INT64_MAX);
+    header->touch = 0;
+    header->weight = narrow ? (int32_t)touch->after : IVM__WEIGHT_HEAVY;
+    if (was_heavy) {
+        ivm__heavy_change(store, heavy_sorted, touch->row, narrow ? 0 : (int64_t)touch->after);
+    } else if (!narrow) {
+        ivm__heavy_append(store, touch->row, (int64_t)touch->after);
+    }
+    if (touch->after == 0) {
+        ivm__store_unlink(store, touch->row);
+    }
+}
+
+static void touches_settle(ivm__store *store)
+{
+    uint32_t heavy_sorted = store->heavy_count;
+    bool heavy = false;
+    for (uint32_t i = 0; i < store->touched_count; i++) {
+        const ivm__touch *touch = &store->touched[i];
+        touched_prefetch(store, i + PREFETCH_AHEAD);
+        heavy |= !ivm__weight_is_narrow(touch->before) || !ivm__weight_is_narrow(touch->after);
+        touch_settle(store, touch, heavy_sorted);
+    }
+    if (heavy) {
+        ivm__heavy_settle(store, heavy_sorted);
+    }
+}
+
+/* Gives most of an array back that a large step left behind; where the allocator will not, it stays. */
+static void array_trim(ivm__memory *memory, void **array, uint32_t *capacity, uint64_t needed, size_t item_size)
+{
+    if (*capacity <= KEPT_ITEMS_MIN || needed > *capacity / 8) {
+        return;
+    }
+    uint32_t kept = needed < KEPT_ITEMS_MIN ? KEPT_ITEMS_MIN : (uint32_t)needed;
+    void *old;
+    memcpy(&old, array, sizeof old);
+    void *trimmed = ivm__resize(memory, old, *capacity * item_size, kept * item_size);
+    if (trimmed) {
+        memcpy(array, &trimmed, sizeof trimmed);
+        *capacity = kept;
+    }
+}
+
+/* `touched`: rows of the step that ended; the next is taken to be as large. */
+static void arrays_trim(ivm__store *store, uint32_t touched)
+{
+    uint64_t given_back = (uint64_t)store->free_count + store->last_count + touched;
+    uint64_t heavy = (uint64_t)store->heavy_count + touched;
+    array_trim(store->memory, (void **)&store->touched, &store->touched_capacity, touched, sizeof *store->touched);
+    array_trim(store->memory, (void **)&store->last, &store->last_capacity, store->last_count, sizeof *store->last);
+    array_trim(store->memory, (void **)&store->heavy, &store->heavy_capacity, heavy, sizeof *store->heavy);
+    array_trim(store->memory, (void **)&store->free, &store->free_capacity, given_back, sizeof *store->free);
+}
+
+void ivm__store_commit(ivm__store *store)
+{
+    last_give_back(store);
+    touches_settle(store);
+    ivm__touch *touched = store->touched;
+    uint32_t touched_count = store->touched_count, touched_capacity = store->touched_capacity;
+    store->touched = store->last;
+    store->touched_capacity = store->last_capacity;
+    store->touched_count = 0;
+    store->last = touched;
+    store->last_capacity = touched_capacity;
+    store->last_count = touched_count;
+    store->last_first = store->step_end;
+    store->last_end = store->step_end = store->rows_end;
+    store->reserved = 0;
+    arrays_trim(store, touched_count);
+}
+
+/* The row has not been: it came in this step. */
+static void row_forget(ivm__store *store, ivm__row_id row)
+{
+    ivm__store_unlink(store, row);
+    ivm__store_texts_release(store, ivm__store_row(store, row));
+}
+
+static void appended_undo(ivm__store *store)
+{
+    for (ivm__row_id row = store->rows_end; row-- > store->step_end;) {
+        store->rows_live -= ivm__store_weight(store, row, IVM__READ_CUR) != 0;
+        row_forget(store, row);
+    }
+}
+
+static void touch_undo(ivm__store *store, const ivm__touch *touch)
+{
+    ivm__row_header *header = ivm__row_header_at(ivm__store_row(store, touch->row));
+    store->rows_live = store->rows_live + (touch->before != 0) - (touch->after != 0);
+    header->touch = 0;
+    if (touch->before == 0) {
+        assert(header->weight == 0);
+        row_forget(store, touch->row);
+        store->free[store->free_count++] = touch->row;
+    }
+}
+
+void ivm__store_undo(ivm__store *store)
+{
+    appended_undo(store);
+    for (uint32_t i = store->touched_count; i-- > 0;) {
+        if (store->touched[i].row < store->step_end) {
+            touch_undo(store, &store->touched[i]);
+        }
+    }
+    uint32_t touched_count = store->touched_count;
+    store->rows_end = store->step_end;
+    store->touched_count = 0;
+    store->reserved = 0;
+    arrays_trim(store, touched_count);
+}
