@@ -12,7 +12,7 @@ typedef struct ivm__part {
     uint32_t columns_count;
     ivm_column_data *columns;
     uint64_t rows_count;
-    const int64_t *weights; /* IVM_WEIGHTED alone */
+    const int64_t *weights;        /* IVM_WEIGHTED alone */
     struct ivm__owned_rows *owned; /* NULL: borrowed */
     struct ivm__part *next;
 } ivm__part;
@@ -23,12 +23,32 @@ typedef struct ivm__stated {
     struct ivm__stated *next;
 } ivm__stated;
 
+#define IVM__BATCH_OPEN 8u
+
 struct ivm_batch {
-    ivm_engine *engine;  /* for comparison alone: the batch may outlive it */
-    ivm__memory memory;  /* its own: filling takes no lock */
+    ivm_engine *engine; /* for comparison alone: the batch may outlive it */
+    ivm__memory memory; /* its own: filling takes no lock */
     ivm__part *parts, *parts_last;
+    ivm__part *open[IVM__BATCH_OPEN]; /* by table id: the last part of a table, to which rows are added while they may be */
     ivm__stated *stated;
     ivm_error mistake; /* the first; IVM_OK: none */
 };
+
+/* Whether a change of this table may be added: the remembered mistake or a new one where not. The batch is not NULL. */
+ivm_status ivm__batch_accepts(ivm_batch *batch, const ivm_table *table, ivm_change change) IVM_MUST_CHECK;
+/* Adds an empty part with room for the columns that the change takes. NULL: out of memory, remembered. */
+ivm__part *ivm__batch_part(ivm_batch *batch, ivm_table *table, ivm_change change);
+void ivm__owned_free(ivm__memory *memory, struct ivm__owned_rows *owned); /* NULL is fine */
+
+/* The columns of rows of this change: all of the table's, or its key's. */
+static inline uint32_t ivm__change_columns(const ivm_table *table, ivm_change change)
+{
+    return change == IVM_DELETE_KEY ? table->key_count : table->columns_count;
+}
+/* The table's column that such rows have at this position. */
+static inline uint32_t ivm__change_column(const ivm_table *table, ivm_change change, uint32_t position)
+{
+    return change == IVM_DELETE_KEY ? table->key[position] : position;
+}
 
 #endif

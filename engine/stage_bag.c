@@ -1,0 +1,169 @@
+/* Bags: without a negative weight rows are appended as they come, their columns scattered into rows a block at a time. With one the batch is
+ * consolidated first, and what is still negative is taken from rows equal to it, found through an index over whole rows that is built when
+ * the first such row comes.
+ *
+ *     table' = table + delta,  and no row's weight may be below 0
+ *
+ * Cost: a store a cell for rows that come; a lookup for each distinct row that goes, plus the copies it is taken from. */
+#include "staging.h"
+
+/* ---- Rows that come -------------------------------------------------------------------------------------------------------------- */
+
+void ivm__stage_row(ivm__store *store, const uint8_t *row, ivm__weight weight)
+{
+    assert(weight > 0);
+    ivm__row_id id = ivm__store_put(store, weight);
+    memcpy(ivm__store_row(store, id) + IVM__ROW_HEADER, row + IVM__ROW_HEADER, store->layout->body_bytes);
+    ivm__store_link(store, id);
+}
+
+ivm_status ivm__stage_reserve(ivm__step *step, ivm_table *table, uint64_t rows)
+{
+    if (table->store.rows_live + rows > IVM_TABLE_ROWS_MAX) {
+        return ivm__fail(step->error, IVM_OVERFLOW, "table %s: more than %u rows", table->name, IVM_TABLE_ROWS_MAX);
+    }
+    return ivm__store_reserve(&table->store, rows) == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+}
+
+ivm_status ivm__stage_append(ivm__step *step, ivm_table *table)
+{
+    const ivm__table_delta *delta = &table->delta;
+    IVM_TRY(ivm__stage_reserve(step, table, delta->rows_count));
+    for (uint32_t i = 0; i < delta->chunks_count; i++) {
+        if (ivm__store_put_chunk(&table->store, delta->chunks[i], NULL) != IVM_OK) {
+            return ivm__fail_memory(step->error);
+        }
+    }
+    return IVM_OK;
+}
+
+/* ---- Rows that go ---------------------------------------------------------------------------------------------------------------- */
+
+static ivm_status whole_keys(ivm__step *step, const ivm_table *table, const ivm__chunk *chunk, ivm__keys *keys)
+{
+    ivm_status status = ivm__index_keys(table->whole, step->scratch, chunk, NULL, true, keys);
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+}
+
+static const uint64_t *key_words(const ivm__keys *keys, uint32_t row)
+{
+    return keys->words + (size_t)row * keys->words_count;
+}
+
+/* Takes `wanted` copies from the rows of this key, one row after the other. *wanted is what was not there. */
+static ivm_status copies_take(ivm_table *table, const uint64_t *words, uint64_t hash, ivm__weight *wanted)
+{
+    uint32_t next = 0;
+    ivm__row_id row;
+    while (*wanted > 0 && (row = ivm__index_find(table->whole, words, hash, &next)) != IVM__ROW_NONE) {
+        ivm__weight weight = ivm__store_weight(&table->store, row, IVM__READ_CUR);
+        if (weight == 0) {
+            continue;
+        }
+        ivm__weight taken = weight < *wanted ? weight : *wanted;
+        IVM_TRY(ivm__store_touch(&table->store, row));
+        ivm__store_weight_set(&table->store, row, weight - taken);
+        *wanted -= taken;
+    }
+    return IVM_OK;
+}
+
+static ivm_status chunk_take(ivm__step *step, ivm_table *table, const ivm__chunk *chunk)
+{
+    ivm__keys keys;
+    IVM_TRY(whole_keys(step, table, chunk, &keys));
+    for (uint32_t i = 0; i < chunk->rows_count; i++) {
+        ivm__weight wanted = -ivm__chunk_weight(chunk, i);
+        if (wanted <= 0) {
+            continue;
+        }
+        if (copies_take(table, key_words(&keys, i), keys.hashes[i], &wanted) != IVM_OK) {
+            return ivm__fail_memory(step->error);
+        }
+        if (wanted > 0) {
+            char text[IVM__ROW_TEXT_SIZE];
+            ivm__stage_row_text(chunk, NULL, chunk->columns_count, i, text);
+            return ivm__stage_fail(step, table, IVM_ROW_NOT_FOUND, "no further row equals", text);
+        }
+    }
+    return IVM_OK;
+}
+
+/* Equal rows' weights are added up: none may leave int64. */
+static ivm_status chunk_weigh(ivm__step *step, ivm_table *table, const ivm__chunk *chunk)
+{
+    ivm__keys keys;
+    IVM_TRY(whole_keys(step, table, chunk, &keys));
+    for (uint32_t i = 0; i < chunk->rows_count; i++) {
+        ivm__weight sum = ivm__chunk_weight(chunk, i);
+        uint32_t next = 0;
+        ivm__row_id row;
+        while (sum > 0 && (row = ivm__index_find(table->whole, key_words(&keys, i), keys.hashes[i], &next)) != IVM__ROW_NONE) {
+            sum += ivm__store_weight(&table->store, row, IVM__READ_CUR);
+        }
+        if (sum > INT64_MAX) {
+            char text[IVM__ROW_TEXT_SIZE];
+            ivm__stage_row_text(chunk, NULL, chunk->columns_count, i, text);
+            return ivm__stage_fail(step, table, IVM_OVERFLOW, "too many copies of", text);
+        }
+    }
+    return IVM_OK;
+}
+
+static ivm_status each_chunk(ivm__step *step, ivm_table *table, ivm_status (*work)(ivm__step *, ivm_table *, const ivm__chunk *))
+{
+    for (uint32_t i = 0; i < table->delta.chunks_count; i++) {
+        ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        IVM_TRY(work(step, table, table->delta.chunks[i]));
+        ivm__arena_back(step->scratch, mark);
+    }
+    return IVM_OK;
+}
+
+static ivm_status whole_index(ivm__step *step, ivm_table *table)
+{
+    if (table->whole) {
+        return IVM_OK;
+    }
+    uint32_t *columns = ivm__arena_allocate(step->scratch, table->columns_count * sizeof *columns);
+    if (!columns) {
+        return ivm__fail_memory(step->error);
+    }
+    for (uint32_t c = 0; c < table->columns_count; c++) {
+        columns[c] = c;
+    }
+    ivm_status status = ivm__store_index(&table->store, columns, table->columns_count, false, &table->whole);
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+}
+
+static ivm_status rows_add(ivm__step *step, const ivm__staging *staging, const uint32_t *live, uint32_t live_count)
+{
+    const ivm__net *net = &staging->net;
+    IVM_TRY(ivm__stage_reserve(step, staging->table, staging->rows_come));
+    for (uint32_t i = 0; i < live_count; i++) {
+        if (net->weights[live[i]] > 0) {
+            ivm__stage_row(&staging->table->store, ivm__net_at(net, live[i]), net->weights[live[i]]);
+        }
+    }
+    return IVM_OK;
+}
+
+ivm_status ivm__stage_bag(ivm__step *step, ivm__staging *staging)
+{
+    ivm_table *table = staging->table;
+    uint32_t *live = NULL, live_count = 0;
+    if (staging->consolidates) {
+        IVM_TRY(ivm__stage_delta(step, staging, &live, &live_count));
+    }
+    IVM_TRY(ivm__stage_admit(step, staging));
+    if (table->delta.shape == IVM_MIXED || (staging->may_overflow && live_count)) {
+        IVM_TRY(whole_index(step, table));
+    }
+    if (table->delta.shape == IVM_MIXED) {
+        IVM_TRY(each_chunk(step, table, chunk_take));
+    }
+    if (staging->may_overflow) {
+        IVM_TRY(each_chunk(step, table, chunk_weigh));
+    }
+    return table->delta.shape == IVM_MIXED ? rows_add(step, staging, live, live_count) : ivm__stage_append(step, table);
+}

@@ -1,0 +1,264 @@
+/* Keyed tables: a key stands for one row. A batch that only inserts is added as it comes, and a second row of a key shows in the index.
+ * Any other is consolidated: upserts and deletions by key see the table and the batch so far; of the net rows those that go must be the
+ * table's, those that come must find their key free.
+ *
+ *     upsert(k, row) = row - (the rows of key k there now)         delete(k) = -(the rows of key k there now), one at least
+ *
+ * Cost: a lookup a row in the key index, fetched ahead, and one more in the net rows where the batch is consolidated. */
+#include "staging.h"
+
+/* ---- Rows of the table ----------------------------------------------------------------------------------------------------------- */
+
+/* The table's row of each key of the chunk, IVM__ROW_NONE where there is none: the step has not changed the table yet. */
+static ivm_status rows_find(ivm__step *step, const ivm_table *table, const ivm__keys *keys, ivm__row_id **rows)
+{
+    ivm__row_id *found = ivm__arena_allocate(step->scratch, keys->rows_count * sizeof *found);
+    if (!found) {
+        return ivm__fail_memory(step->error);
+    }
+    for (uint32_t i = 0; i < keys->rows_count; i++) {
+        found[i] = IVM__ROW_NONE;
+    }
+    ivm__probe probe = { 0 };
+    uint32_t positions[IVM__CHUNK_ROWS], count;
+    ivm__row_id ids[IVM__CHUNK_ROWS];
+    while ((count = ivm__index_probe(table->key_index, keys, &probe, IVM__CHUNK_ROWS, positions, ids)) > 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            assert(found[positions[i]] == IVM__ROW_NONE);
+            found[positions[i]] = ids[i];
+        }
+    }
+    *rows = found;
+    return IVM_OK;
+}
+
+/* `columns`: where the chunk has the key; NULL: it has nothing else. */
+static ivm_status keys_pack(ivm__step *step, const ivm_table *table, const ivm__chunk *chunk, const uint32_t *columns, ivm__keys *keys)
+{
+    ivm_status status = ivm__index_keys(table->key_index, step->scratch, chunk, columns, false, keys);
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+}
+
+static const uint8_t *row_at(const ivm_table *table, ivm__row_id row)
+{
+    return row == IVM__ROW_NONE ? NULL : ivm__store_row(&table->store, row);
+}
+
+static ivm_status fail_key(ivm__step *step, const ivm_table *table, const ivm__chunk *chunk, uint32_t row, ivm_status status)
+{
+    char text[IVM__ROW_TEXT_SIZE];
+    const uint32_t *columns = chunk->columns_count == table->columns_count ? table->key : NULL;
+    ivm__stage_row_text(chunk, columns, table->key_count, row, text);
+    return ivm__stage_fail(step, table, status, status == IVM_DUPLICATE_KEY ? "a second row with key" : "no row with key", text);
+}
+
+/* ---- Upserts and deletions by key ------------------------------------------------------------------------------------------------ */
+
+/* Puts the key's cells where the table's rows have them: all that a row is asked for by key. */
+static void keys_scatter(const ivm_table *table, const ivm__chunk *chunk, uint8_t *const *rows)
+{
+    for (uint32_t k = 0; k < table->key_count; k++) {
+        uint32_t offset = table->store.layout->offsets[table->key[k]];
+        size_t size = ivm__type_words(chunk->columns[k].type) * sizeof(uint64_t);
+        const uint8_t *cells = chunk->columns[k].cells;
+        for (uint32_t i = 0; i < chunk->rows_count; i++) {
+            memcpy(rows[i] + offset, cells + i * size, size);
+        }
+    }
+}
+
+static ivm_status upsert(ivm__staging *staging, const ivm__keys *keys, uint8_t *const *rows, const ivm__row_id *olds)
+{
+    for (uint32_t i = 0; i < keys->rows_count; i++) {
+        ivm__net_take_key(&staging->net, rows[i], keys->hashes[i], row_at(staging->table, olds[i]));
+        ivm__net_add_row(&staging->net, rows[i], 1, keys->hashes[i]);
+    }
+    return IVM_OK;
+}
+
+static ivm_status delete_keys(ivm__step *step, ivm__staging *staging, const ivm__chunk *chunk, const ivm__keys *keys, uint8_t *const *rows,
+                              const ivm__row_id *olds)
+{
+    for (uint32_t i = 0; i < keys->rows_count; i++) {
+        bool null = keys->skip && keys->skip[i];
+        if (null || !ivm__net_take_key(&staging->net, rows[i], keys->hashes[i], row_at(staging->table, olds[i]))) {
+            return fail_key(step, staging->table, chunk, i, IVM_ROW_NOT_FOUND);
+        }
+    }
+    return IVM_OK;
+}
+
+ivm_status ivm__stage_by_key(ivm__step *step, ivm__staging *staging, ivm_change change, const ivm__chunk *chunk)
+{
+    const ivm_table *table = staging->table;
+    ivm__keys keys;
+    ivm__row_id *olds;
+    uint8_t **rows = ivm__net_room(&staging->net, step->scratch, chunk->rows_count);
+    if (!rows) {
+        return ivm__fail_memory(step->error);
+    }
+    IVM_TRY(keys_pack(step, table, chunk, change == IVM_UPSERT ? table->key : NULL, &keys));
+    IVM_TRY(rows_find(step, table, &keys, &olds));
+    if (change == IVM_UPSERT) {
+        ivm__layout_scatter(table->store.layout, chunk, NULL, 0, chunk->rows_count, rows);
+        return upsert(staging, &keys, rows, olds);
+    }
+    keys_scatter(table, chunk, rows);
+    return delete_keys(step, staging, chunk, &keys, rows, olds);
+}
+
+/* ---- Insertions alone ------------------------------------------------------------------------------------------------------------ */
+
+/* Whether another row of the key is there after the step so far. */
+static bool key_taken(const ivm_table *table, const ivm__keys *keys, uint32_t key, uint32_t rows_allowed)
+{
+    uint32_t next = 0;
+    ivm__row_id row;
+    while ((row = ivm__index_find(table->key_index, keys->words + (size_t)key * keys->words_count, keys->hashes[key], &next)) !=
+           IVM__ROW_NONE) {
+        if (ivm__store_weight(&table->store, row, IVM__READ_CUR) > 0 && rows_allowed-- == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Names the first key that has two rows now. */
+static ivm_status doubles_fail(ivm__step *step, ivm_table *table)
+{
+    for (uint32_t c = 0; c < table->delta.chunks_count; c++) {
+        const ivm__chunk *chunk = table->delta.chunks[c];
+        ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        ivm__keys keys;
+        IVM_TRY(keys_pack(step, table, chunk, table->key, &keys));
+        for (uint32_t i = 0; i < chunk->rows_count; i++) {
+            if (key_taken(table, &keys, i, 1)) {
+                return fail_key(step, table, chunk, i, IVM_DUPLICATE_KEY);
+            }
+        }
+        ivm__arena_back(step->scratch, mark);
+    }
+    assert(!"the index tells of doubles that are not there");
+    return ivm__stage_fail(step, table, IVM_DUPLICATE_KEY, "two rows of one key", "");
+}
+
+static ivm_status insert_all(ivm__step *step, ivm_table *table)
+{
+    for (uint32_t c = 0; c < table->delta.chunks_count; c++) {
+        const ivm__chunk *chunk = table->delta.chunks[c];
+        for (uint32_t i = 0; chunk->weights && i < chunk->rows_count; i++) {
+            if (chunk->weights[i] != 1) {
+                return fail_key(step, table, chunk, i, IVM_DUPLICATE_KEY);
+            }
+        }
+    }
+    assert(table->key_index->doubles == 0);
+    IVM_TRY(ivm__stage_append(step, table));
+    return table->key_index->doubles ? doubles_fail(step, table) : IVM_OK;
+}
+
+/* ---- Net rows -------------------------------------------------------------------------------------------------------------------- */
+
+/* What goes must be the table's own row, once: olds[i] is then where it lies. Weights out of range are told when no row is missing. */
+static ivm_status chunk_verify(ivm__step *step, const ivm__staging *staging, const ivm__chunk *chunk, const uint32_t *live,
+                               ivm__row_id *olds, bool *overflow)
+{
+    const ivm_table *table = staging->table;
+    ivm__keys keys;
+    ivm__row_id *rows;
+    IVM_TRY(keys_pack(step, table, chunk, table->key, &keys));
+    IVM_TRY(rows_find(step, table, &keys, &rows));
+    for (uint32_t i = 0; i < chunk->rows_count; i++) {
+        const uint8_t *old = row_at(table, rows[i]);
+        ivm__weight before = old && ivm__net_equal(&staging->net, live[i], old);
+        ivm__weight weight = staging->net.weights[live[i]];
+        if (before + weight < 0) {
+            char text[IVM__ROW_TEXT_SIZE];
+            if (!old) {
+                return fail_key(step, table, chunk, i, IVM_ROW_NOT_FOUND);
+            }
+            ivm__stage_row_text(chunk, NULL, chunk->columns_count, i, text);
+            return ivm__stage_fail(step, table, IVM_ROW_NOT_FOUND, "no further row equals", text);
+        }
+        *overflow |= before + weight > INT64_MAX;
+        olds[i] = before ? rows[i] : IVM__ROW_NONE;
+    }
+    return IVM_OK;
+}
+
+static ivm_status rows_verify(ivm__step *step, const ivm__staging *staging, const uint32_t *live, ivm__row_id *olds)
+{
+    const ivm__table_delta *delta = &staging->table->delta;
+    bool overflow = false;
+    for (uint32_t c = 0; c < delta->chunks_count; c++) {
+        ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        size_t first = (size_t)c * IVM__CHUNK_ROWS;
+        IVM_TRY(chunk_verify(step, staging, delta->chunks[c], live + first, olds + first, &overflow));
+        ivm__arena_back(step->scratch, mark);
+    }
+    return overflow ? ivm__fail(step->error, IVM_OVERFLOW, "table %s: the weight of a row is out of range", staging->table->name) : IVM_OK;
+}
+
+static ivm_status rows_remove(ivm__step *step, const ivm__staging *staging, const uint32_t *live, uint32_t live_count,
+                              const ivm__row_id *olds)
+{
+    ivm__store *store = &staging->table->store;
+    for (uint32_t i = 0; i < live_count; i++) {
+        if (staging->net.weights[live[i]] < 0) {
+            assert(olds[i] != IVM__ROW_NONE);
+            if (ivm__store_touch(store, olds[i]) != IVM_OK) {
+                return ivm__fail_memory(step->error);
+            }
+            ivm__store_weight_set(store, olds[i], 0);
+        }
+    }
+    return IVM_OK;
+}
+
+static ivm_status chunk_insert(ivm__step *step, const ivm__staging *staging, const ivm__chunk *chunk, const uint32_t *live)
+{
+    ivm_table *table = staging->table;
+    ivm__keys keys;
+    IVM_TRY(keys_pack(step, table, chunk, table->key, &keys));
+    for (uint32_t i = 0; i < chunk->rows_count; i++) {
+        ivm__weight weight = staging->net.weights[live[i]];
+        if (weight < 0) {
+            continue;
+        }
+        if (weight > 1 || key_taken(table, &keys, i, 0)) {
+            return fail_key(step, table, chunk, i, IVM_DUPLICATE_KEY);
+        }
+        ivm__stage_row(&table->store, ivm__net_at(&staging->net, live[i]), 1);
+    }
+    return IVM_OK;
+}
+
+static ivm_status rows_insert(ivm__step *step, const ivm__staging *staging, const uint32_t *live)
+{
+    ivm_table *table = staging->table;
+    IVM_TRY(ivm__stage_reserve(step, table, staging->rows_come));
+    for (uint32_t c = 0; c < table->delta.chunks_count; c++) {
+        ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        IVM_TRY(chunk_insert(step, staging, table->delta.chunks[c], live + (size_t)c * IVM__CHUNK_ROWS));
+        ivm__arena_back(step->scratch, mark);
+    }
+    return IVM_OK;
+}
+
+ivm_status ivm__stage_keyed(ivm__step *step, ivm__staging *staging)
+{
+    if (!staging->consolidates) {
+        IVM_TRY(ivm__stage_admit(step, staging));
+        return insert_all(step, staging->table);
+    }
+    uint32_t *live, live_count;
+    IVM_TRY(ivm__stage_delta(step, staging, &live, &live_count));
+    IVM_TRY(ivm__stage_admit(step, staging));
+    ivm__row_id *olds = ivm__arena_allocate(step->scratch, live_count * sizeof *olds);
+    if (!olds) {
+        return ivm__fail_memory(step->error);
+    }
+    IVM_TRY(rows_verify(step, staging, live, olds));
+    IVM_TRY(rows_remove(step, staging, live, live_count, olds));
+    return rows_insert(step, staging, live);
+}
