@@ -10,10 +10,11 @@ typedef struct ivm__ordered {
     ivm__texts *texts;
     ivm_type type; /* of the cells; strings are held by reference */
     struct ivm__ordered_node *root;
-    uint32_t height;
+    uint32_t height; /* levels of nodes */
     uint64_t entries_count;
     struct ivm__ordered_change *changes; /* what this step added, for undo and sweep */
     uint32_t changes_count, changes_capacity;
+    uint64_t nodes_bytes;
 } ivm__ordered;
 
 void ivm__ordered_init(ivm__ordered *ordered, ivm__memory *memory, ivm__texts *texts, ivm_type type);
