@@ -4,13 +4,10 @@
 
 #include "plan.h"
 
-#define IVM__PLAN_DEPTH_MAX 1000u /* plans in plans; the walks are recursive */
-
 typedef struct ivm__check {
     ivm_engine *engine;
     ivm__memory *memory;
     ivm_error *error;
-    uint32_t depth;
 } ivm__check;
 
 /* ---- Nodes (node.c): arrays of exact size, zeroed, counts set. Each fails for memory alone; ivm__node_free() takes what is half made. -- */

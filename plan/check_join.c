@@ -113,17 +113,7 @@ static ivm_status flatten_inputs(ivm__check *check, const ivm_plan *plan, join_s
             scope->input_first[i] = parts->columns_count;
             scope->inputs_count++;
         }
-        if (input->op != IVM__PLAN_JOIN) {
-            IVM_TRY(add_leaf(check, input, parts));
-            continue;
-        }
-        if (check->depth >= IVM__PLAN_DEPTH_MAX) {
-            return ivm__fail(check->error, IVM_INVALID_PLAN, "the plan is nested more than %u deep", IVM__PLAN_DEPTH_MAX);
-        }
-        check->depth++;
-        ivm_status status = flatten(check, input, parts);
-        check->depth--;
-        IVM_TRY(status);
+        IVM_TRY(input->op == IVM__PLAN_JOIN ? flatten(check, input, parts) : add_leaf(check, input, parts));
     }
     return IVM_OK;
 }
@@ -131,10 +121,8 @@ static ivm_status flatten_inputs(ivm__check *check, const ivm_plan *plan, join_s
 static ivm_status flatten(ivm__check *check, const ivm_plan *plan, ivm__join_parts *parts)
 {
     join_scope scope = { .first = parts->columns_count };
+    assert(plan->inputs_count >= 2);
     IVM_TRY(flatten_inputs(check, plan, &scope, parts));
-    if (plan->inputs_count < 2) {
-        return ivm__fail(check->error, IVM_INVALID_PLAN, "a join wants two inputs or more, not %zu", plan->inputs_count);
-    }
     IVM_TRY(ivm__check_twins(check, parts->columns + scope.first, parts->columns_count - scope.first));
     for (size_t i = 0; i < plan->on_count; i++) {
         IVM_TRY(add_pair(check, &scope, (const char *const *)&plan->on[2 * i], parts));

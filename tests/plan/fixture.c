@@ -1,0 +1,87 @@
+/* The fixture: an engine whose every byte is counted. */
+#include "fixture.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+
+#define COLUMNS_MAX 16
+
+void fixture_open(fixture *it)
+{
+    memset(it, 0, sizeof *it);
+    test_allocator_init(&it->allocator);
+    ivm_engine_options options = IVM_ENGINE_OPTIONS_INIT;
+    options.allocator = test_allocator_functions(&it->allocator);
+    options.hash_seed = 7;
+    cr_assert_eq(ivm_engine_open(&options, &it->engine, &it->error), IVM_OK, "%s", it->error.message);
+}
+
+void fixture_close(fixture *it)
+{
+    cr_assert_eq(ivm_engine_close(it->engine, &it->error), IVM_OK, "%s", it->error.message);
+    cr_assert(test_allocator_is_clean(&it->allocator), "%ld blocks left, %lu faults", (long)it->allocator.blocks,
+              (unsigned long)it->allocator.faults);
+}
+
+ivm_table *fixture_table(fixture *it, const char *name, const char *columns, const char *key)
+{
+    char text[512], *rest = NULL;
+    ivm_column_definition definitions[COLUMNS_MAX];
+    size_t count = 0;
+    cr_assert_lt(snprintf(text, sizeof text, "%s", columns), (int)sizeof text);
+    for (char *part = strtok_r(text, ";", &rest); part; part = strtok_r(NULL, ";", &rest)) {
+        char column[64], type[64], flag[64] = "";
+        cr_assert_lt(count, (size_t)COLUMNS_MAX);
+        cr_assert_geq(sscanf(part, " %63s %63s %63[^;]", column, type, flag), 2);
+        definitions[count].name = strcpy(part, column);
+        definitions[count].not_null = strstr(flag, "not null") != NULL;
+        cr_assert_eq(ivm_type_parse(type, &definitions[count].type, &it->error), IVM_OK, "%s", it->error.message);
+        count++;
+    }
+    ivm_table_options options = { .columns = definitions, .columns_count = count, .key = key };
+    ivm_table *table = NULL;
+    cr_assert_eq(ivm_table_create(it->engine, name, &options, &table, &it->error), IVM_OK, "%s", it->error.message);
+    return table;
+}
+
+ivm_status fixture_check(fixture *it, ivm_plan *plan, ivm__node **node)
+{
+    if (!plan) {
+        it->error = (ivm_error)IVM_ERROR_INIT;
+        ivm__builder_cause_take(&it->error);
+        return it->error.status;
+    }
+    ivm_status status = ivm__plan_check(it->engine, plan, node, &it->error);
+    ivm_plan_free(plan);
+    return status;
+}
+
+void fixture_refuses(fixture *it, ivm_plan *plan, ivm_status status, const char *part)
+{
+    int64_t blocks = it->allocator.blocks;
+    ivm__node *node = NULL;
+    ivm_status given = fixture_check(it, plan, &node);
+    cr_assert_eq(given, status, "%s, not %s: %s", ivm_status_name(given), ivm_status_name(status), it->error.message);
+    cr_assert_eq(it->error.status, status);
+    cr_assert_not_null(strstr(it->error.message, part), "\"%s\" is not in \"%s\"", part, it->error.message);
+    cr_assert_eq(it->allocator.blocks, blocks, "%ld blocks left by \"%s\"", (long)(it->allocator.blocks - blocks), it->error.message);
+}
+
+ivm__node *fixture_accepts(fixture *it, ivm_plan *plan)
+{
+    ivm__node *node = NULL;
+    ivm_status given = fixture_check(it, plan, &node);
+    cr_assert_eq(given, IVM_OK, "%s: %s", ivm_status_name(given), it->error.message);
+    return node;
+}
+
+ivm_plan *scan_of(const char *table, const char *alias)
+{
+    return ivm_plan_scan_name(table, alias);
+}
+
+ivm_expr *call_of(const char *function, const char *column, int64_t literal)
+{
+    return ivm_call2(function, ivm_column(column), ivm_literal(ivm_int64(literal)));
+}

@@ -1,0 +1,31 @@
+/* An engine on the counting allocator with tables declared in one line each, for the tests of plan/. */
+#ifndef TEST_PLAN_FIXTURE_H
+#define TEST_PLAN_FIXTURE_H
+
+#include "allocator.h"
+#include "plan.h"
+
+typedef struct fixture {
+    test_allocator allocator;
+    ivm_engine *engine;
+    ivm_error error; /* of the last call that failed */
+} fixture;
+
+void fixture_open(fixture *it);
+/* Closes the engine and asserts that nothing is left of it. */
+void fixture_close(fixture *it);
+/* "id int64 not null; price decimal(10,2)"; key as ivm_table_options has it. */
+ivm_table *fixture_table(fixture *it, const char *name, const char *columns, const char *key);
+
+/* Frees the plan and the cause a builder left, if it is NULL. */
+ivm_status fixture_check(fixture *it, ivm_plan *plan, ivm__node **node);
+/* Asserts that the plan, which is freed, is refused with this code by a builder or the check, with `part` in the message, and that no
+ * memory is left of it. */
+void fixture_refuses(fixture *it, ivm_plan *plan, ivm_status status, const char *part);
+/* Asserts that the plan, which is freed, is accepted. */
+ivm__node *fixture_accepts(fixture *it, ivm_plan *plan);
+
+ivm_plan *scan_of(const char *table, const char *alias);
+ivm_expr *call_of(const char *function, const char *column, int64_t literal);
+
+#endif
