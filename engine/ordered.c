@@ -205,15 +205,10 @@ bool ivm__ordered_last(const ivm__ordered *ordered, uint32_t group, ivm__wide *c
     bool more = ordered->root;
     if (more) {
         ivm__ordered_path_find_group(ordered, group + 1ull, &path);
-        if (path.at[0] == 0) {
-            more = ivm__ordered_path_previous(&path, ordered->height);
-        } else {
-            path.at[0]--;
-        }
     }
     for (; more; more = ivm__ordered_path_previous(&path, ordered->height)) {
         const ivm__ordered_node *leaf = path.node[0];
-        for (uint32_t i = path.at[0] + 1; i-- > 0;) {
+        for (uint32_t i = path.at[0]; i-- > 0;) {
             if (leaf->groups[i] != group) {
                 return false;
             }

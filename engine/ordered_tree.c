@@ -57,7 +57,7 @@ bool ivm__ordered_path_previous(ivm__ordered_path *path, uint32_t height)
     path->at[level]--;
     for (; level > 0; level--) {
         path->node[level - 1] = ivm__ordered_children(path->node[level])[path->at[level]];
-        path->at[level - 1] = path->node[level - 1]->count - 1;
+        path->at[level - 1] = path->node[level - 1]->count - (level > 1);
     }
     return true;
 }

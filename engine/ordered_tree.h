@@ -19,7 +19,7 @@ bool ivm__ordered_path_find(const ivm__ordered *ordered, ivm__ordered_key key, i
 void ivm__ordered_path_find_group(const ivm__ordered *ordered, uint64_t group, ivm__ordered_path *path);
 /* On to the next leaf, at its first entry. */
 bool ivm__ordered_path_next(ivm__ordered_path *path, uint32_t height);
-/* Back to the leaf before, at its last entry. */
+/* Back to the leaf before, past its last entry. */
 bool ivm__ordered_path_previous(ivm__ordered_path *path, uint32_t height);
 
 /* Inserts an entry of weight 0 where the path leads and tells where its weight is; a text's reference is the caller's to take. Fails for
