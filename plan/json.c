@@ -1,0 +1,338 @@
+/* Plans from JSON, by the builders: each node reads its inputs first, then its own members, so that the first mistake in reading order is
+ * the one that is told. Names, types, functions and aggregates are checked when a view is made of the plan. Members that are not known are
+ * passed over. Cost: the text, once. */
+#include "build.h"
+
+#ifndef IVM_WITH_JSON
+
+ivm_status ivm_plan_from_json(const char *text, size_t size, ivm_plan **plan, ivm_error *error)
+{
+    (void)text;
+    (void)size;
+    (void)plan;
+    return ivm__fail(error, IVM_UNSUPPORTED, "ivm_plan_from_json: built without JSON");
+}
+
+#else
+
+#include "json.h"
+
+static ivm_plan *read_plan(const json_t *json);
+
+static ivm_plan *fail(ivm_status status, const char *what, const char *why)
+{
+    ivm__builder_fail(status, "%s: %s", what, why);
+    return NULL;
+}
+
+/* ---- Members ----------------------------------------------------------------------------------------------------------------------- */
+
+/* A member that must be a name; NULL with the cause set where it is none. */
+static const char *name_member(const json_t *object, const char *op, const char *key)
+{
+    const json_t *member = json_object_get(object, key);
+    const char *name = ivm__json_name(member);
+    if (!name) {
+        ivm__builder_fail(IVM_INVALID_PLAN, "%s: \"%s\" is %s", op, key, member ? "no name" : "missing");
+    }
+    return name;
+}
+
+/* A member that must be an array, or may be missing where `optional`: *array NULL then. */
+static bool array_member(const json_t *object, const char *op, const char *key, bool optional, const json_t **array)
+{
+    *array = json_object_get(object, key);
+    if (json_is_array(*array) || (!*array && optional)) {
+        return true;
+    }
+    ivm__builder_fail(IVM_INVALID_PLAN, "%s: \"%s\" is %s", op, key, *array ? "no list" : "missing");
+    return false;
+}
+
+static ivm_expr *expr_member(const json_t *object, const char *op, const char *key)
+{
+    const json_t *member = json_object_get(object, key);
+    if (!member) {
+        ivm__builder_fail(IVM_INVALID_PLAN, "%s: \"%s\" is missing", op, key);
+        return NULL;
+    }
+    return ivm__json_expr(member);
+}
+
+static ivm_plan *read_input(const json_t *json, const char *op)
+{
+    const json_t *input = json_object_get(json, "input");
+    return input ? read_plan(input) : fail(IVM_INVALID_PLAN, op, "\"input\" is missing");
+}
+
+/* Reads all of "inputs"; the caller frees the array. False: the cause is set and nothing is left. */
+static bool read_inputs(const json_t *json, const char *op, ivm_plan ***inputs, size_t *count)
+{
+    const json_t *array;
+    if (!array_member(json, op, "inputs", false, &array)) {
+        return false;
+    }
+    *count = json_array_size(array);
+    *inputs = ivm__allocate_zeroed(&ivm__builder_memory, *count * sizeof(ivm_plan *));
+    if (!*inputs) {
+        ivm__builder_fail_memory();
+        return false;
+    }
+    for (size_t i = 0; i < *count; i++) {
+        if (!((*inputs)[i] = read_plan(json_array_get(array, i)))) {
+            while (i) {
+                ivm_plan_free((*inputs)[--i]);
+            }
+            ivm__release(&ivm__builder_memory, *inputs, *count * sizeof(ivm_plan *));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- Operators, a function each ------------------------------------------------------------------------------------------------------ */
+
+static ivm_plan *read_scan(const json_t *json, const char *op)
+{
+    const char *table = ivm__json_name(json_object_get(json, "table"));
+    if (!table) {
+        return fail(IVM_UNKNOWN_TABLE, op, "\"table\" names none");
+    }
+    const char *alias = json_object_get(json, "as") ? name_member(json, op, "as") : table;
+    return alias ? ivm_plan_scan_name(table, alias) : NULL;
+}
+
+static ivm_plan *read_filter(const json_t *json, const char *op)
+{
+    ivm_plan *input = read_input(json, op);
+    return input ? ivm_plan_filter(input, expr_member(json, op, "where")) : NULL;
+}
+
+/* A name or {"as", "expr"}; `add` is the builder for the latter. */
+static ivm_plan *read_column(ivm_plan *plan, const char *op, const json_t *json, ivm_plan *(*add)(ivm_plan *, const char *, ivm_expr *))
+{
+    const char *name = ivm__json_name(json);
+    if (name) {
+        return ivm__plan_keep(plan, name, strlen(name));
+    }
+    name = name_member(json, op, "as");
+    ivm_expr *value = name ? expr_member(json, op, "expr") : NULL;
+    if (!value) {
+        ivm_plan_free(plan);
+        return NULL;
+    }
+    return add(plan, name, value);
+}
+
+static ivm_plan *read_project(const json_t *json, const char *op)
+{
+    const json_t *columns;
+    ivm_plan *plan = read_input(json, op);
+    if (!plan || !array_member(json, op, "columns", false, &columns)) {
+        ivm_plan_free(plan);
+        return NULL;
+    }
+    plan = ivm_plan_project(plan, NULL);
+    for (size_t i = 0; plan && i < json_array_size(columns); i++) {
+        plan = read_column(plan, op, json_array_get(columns, i), ivm_plan_compute);
+    }
+    return plan;
+}
+
+/* ---- Joins ------------------------------------------------------------------------------------------------------------------------- */
+
+static ivm_plan *read_on(ivm_plan *join, const char *op, const json_t *json)
+{
+    const json_t *pairs;
+    if (!array_member(json, op, "on", true, &pairs)) {
+        ivm_plan_free(join);
+        return NULL;
+    }
+    for (size_t i = 0; join && i < json_array_size(pairs); i++) {
+        const json_t *pair = json_array_get(pairs, i);
+        const char *a = ivm__json_name(json_array_get(pair, 0)), *b = ivm__json_name(json_array_get(pair, 1));
+        if (json_array_size(pair) != 2 || !a || !b) {
+            ivm_plan_free(join);
+            return fail(IVM_INVALID_PLAN, op, "\"on\" holds what is no pair of names");
+        }
+        join = ivm__plan_equate(join, a, strlen(a), b, strlen(b));
+    }
+    return join;
+}
+
+/* Whether such a join can be made of so many inputs; the cause is set where not. */
+static bool kind_is_fine(const json_t *kind, size_t inputs_count)
+{
+    static const char *const unbuilt[] = { "left", "right", "full", "semi", "anti" };
+    const char *name = kind ? ivm__json_name(kind) : "inner";
+    bool known = name && strcmp(name, "inner") == 0, built = known;
+    for (size_t i = 0; name && i < sizeof unbuilt / sizeof *unbuilt; i++) {
+        known |= strcmp(name, unbuilt[i]) == 0;
+    }
+    if (!known) {
+        ivm__builder_fail(IVM_INVALID_PLAN, "join: unknown kind %s", name ? name : "that is no name");
+    } else if (inputs_count < 2 || (!built && inputs_count != 2)) {
+        ivm__builder_fail(IVM_INVALID_PLAN, "join: %s of %zu inputs", name, inputs_count);
+    } else if (!built) {
+        ivm__builder_fail(IVM_UNSUPPORTED, "join: %s joins are not supported", name);
+    }
+    return known && built && inputs_count >= 2;
+}
+
+static ivm_plan *read_join(const json_t *json, const char *op)
+{
+    ivm_plan **inputs, *join = NULL;
+    size_t count;
+    if (!read_inputs(json, op, &inputs, &count)) {
+        return NULL;
+    }
+    if (kind_is_fine(json_object_get(json, "kind"), count)) {
+        join = ivm_plan_join_many(inputs, count, NULL);
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            ivm_plan_free(inputs[i]);
+        }
+    }
+    ivm__release(&ivm__builder_memory, inputs, count * sizeof(ivm_plan *));
+    join = join ? read_on(join, op, json) : NULL;
+    const json_t *where = json_object_get(json, "where");
+    return join && where && !json_is_null(where) ? ivm_plan_join_where(join, ivm__json_expr(where)) : join;
+}
+
+/* ---- Aggregates -------------------------------------------------------------------------------------------------------------------- */
+
+static ivm_plan *read_call(ivm_plan *plan, const char *op, const json_t *json)
+{
+    const char *name = name_member(json, op, "as"), *function = name ? name_member(json, op, "fn") : NULL;
+    const json_t *arg = json_object_get(json, "arg"), *where = json_object_get(json, "where");
+    ivm_expr *argument = function && arg ? ivm__json_expr(arg) : NULL;
+    ivm_expr *condition = where && !ivm__builder_has_failed() ? ivm__json_expr(where) : NULL;
+    return ivm_plan_add(plan, name, function, argument, condition);
+}
+
+static ivm_plan *read_aggregate(const json_t *json, const char *op)
+{
+    const json_t *groups, *calls, *having = json_object_get(json, "having");
+    ivm_plan *plan = read_input(json, op);
+    if (!plan || !array_member(json, op, "group_by", true, &groups) || !array_member(json, op, "aggregates", true, &calls)) {
+        ivm_plan_free(plan);
+        return NULL;
+    }
+    plan = ivm_plan_aggregate(plan, NULL);
+    for (size_t i = 0; plan && i < json_array_size(groups); i++) {
+        plan = read_column(plan, op, json_array_get(groups, i), ivm_plan_group);
+    }
+    for (size_t i = 0; plan && i < json_array_size(calls); i++) {
+        plan = read_call(plan, op, json_array_get(calls, i));
+    }
+    return plan && having && !json_is_null(having) ? ivm_plan_having(plan, ivm__json_expr(having)) : plan;
+}
+
+/* ---- Operators that are known and not built ------------------------------------------------------------------------------------------ */
+
+static ivm_plan *refuse(const char *op)
+{
+    return fail(IVM_UNSUPPORTED, op, "this op is not supported");
+}
+
+static ivm_plan *refuse_distinct(const json_t *json, const char *op)
+{
+    ivm_plan *input = read_input(json, op);
+    ivm_plan_free(input);
+    return input ? refuse(op) : NULL;
+}
+
+static ivm_plan *refuse_set(const json_t *json, const char *op)
+{
+    ivm_plan **inputs;
+    size_t count;
+    if (!read_inputs(json, op, &inputs, &count)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        ivm_plan_free(inputs[i]);
+    }
+    ivm__release(&ivm__builder_memory, inputs, count * sizeof(ivm_plan *));
+    return count < 2 ? fail(IVM_INVALID_PLAN, op, "two inputs or more are wanted") : refuse(op);
+}
+
+static bool is_count(const json_t *json)
+{
+    return json_is_integer(json) && json_integer_value(json) >= 0;
+}
+
+static ivm_plan *refuse_top_k(const json_t *json, const char *op)
+{
+    ivm_plan *input = read_input(json, op);
+    if (!input) {
+        return NULL;
+    }
+    ivm_plan_free(input);
+    const json_t *offset = json_object_get(json, "offset");
+    if (!is_count(json_object_get(json, "limit")) || (offset && !is_count(offset))) {
+        return fail(IVM_INVALID_PLAN, op, "\"limit\" and \"offset\" are counts from 0");
+    }
+    return refuse(op);
+}
+
+/* ---- The tree ---------------------------------------------------------------------------------------------------------------------- */
+
+static ivm_plan *read_plan(const json_t *json)
+{
+    static const struct {
+        const char *op;
+        ivm_plan *(*read)(const json_t *json, const char *op);
+    } ops[] = {
+        { "scan", read_scan },           { "filter", read_filter },       { "project", read_project },     { "join", read_join },
+        { "aggregate", read_aggregate }, { "distinct", refuse_distinct }, { "union_all", refuse_set },     { "union", refuse_set },
+        { "except_all", refuse_set },    { "except", refuse_set },        { "intersect_all", refuse_set }, { "intersect", refuse_set },
+        { "top_k", refuse_top_k },
+    };
+    const char *op = ivm__json_name(json_object_get(json, "op"));
+    if (!op) {
+        ivm__builder_fail(IVM_INVALID_PLAN, "a plan is an object with an \"op\"");
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        if (strcmp(op, ops[i].op) == 0) {
+            return ops[i].read(json, ops[i].op);
+        }
+    }
+    ivm__builder_fail(IVM_INVALID_PLAN, "unknown op %s", op);
+    return NULL;
+}
+
+static ivm_status parse(const char *text, size_t size, json_t **json, ivm_error *error)
+{
+    json_error_t where;
+    *json = json_loadb(text, size, JSON_ALLOW_NUL, &where);
+    if (*json) {
+        return IVM_OK;
+    }
+    if (json_error_code(&where) == json_error_out_of_memory) {
+        return ivm__fail_memory(error);
+    }
+    return ivm__fail(error, IVM_INVALID_PLAN, "JSON, line %d, column %d: %s", where.line, where.column, where.text);
+}
+
+/* Causes of before are kept aside, so that the one told is this plan's own. */
+ivm_status ivm_plan_from_json(const char *text, size_t size, ivm_plan **plan, ivm_error *error)
+{
+    if (!text || !plan) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_plan_from_json: text and plan are wanted");
+    }
+    json_t *json;
+    IVM_TRY(parse(text, size, &json, error));
+    ivm_error before = ivm__builder_cause_exchange((ivm_error)IVM_ERROR_INIT);
+    ivm_plan *made = read_plan(json);
+    ivm_error cause = ivm__builder_cause_exchange(before);
+    json_decref(json);
+    if (!made) {
+        assert(cause.status != IVM_OK);
+        return ivm__fail(error, cause.status, "%s", cause.message);
+    }
+    *plan = made;
+    return IVM_OK;
+}
+
+#endif
