@@ -1,0 +1,22 @@
+/* Views, the part that needs no plan: giving back what one holds. Made in plan/view.c. */
+#include "catalog.h"
+
+void ivm__view_free(ivm_view *view)
+{
+    ivm__memory *memory = &view->engine->memory;
+    ivm__program_deinit(&view->program);
+    if (view->planned) {
+        view->planned_free(view->planned, memory);
+    }
+    for (uint32_t i = 0; view->columns && i < view->columns_count; i++) {
+        if (view->columns[i].name) {
+            ivm__release(memory, view->columns[i].name, strlen(view->columns[i].name) + 1);
+        }
+    }
+    ivm__release(memory, view->columns, view->columns_count * sizeof *view->columns);
+    ivm__release(memory, view->tables, view->tables_count * sizeof(ivm_table *));
+    if (view->name) {
+        ivm__release(memory, view->name, strlen(view->name) + 1);
+    }
+    ivm__release(memory, view, sizeof *view);
+}
