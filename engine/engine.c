@@ -39,12 +39,13 @@ ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engin
                          IVM_ENGINE_OPTIONS_VERSION);
     }
     IVM_TRY(check_planner(&options->planner, error));
-    ivm__memory memory;
+    ivm__memory memory; /* the struct itself is not counted among what it holds */
     ivm__memory_init(&memory, allocator);
-    ivm_engine *made = ivm__allocate_zeroed(&memory, sizeof *made);
+    ivm_engine *made = memory.allocator.allocate(memory.allocator.context, sizeof *made);
     if (!made) {
         return ivm__fail_memory(error);
     }
+    memset(made, 0, sizeof *made);
     ivm__memory_init(&made->memory, allocator);
     made->seed = options->hash_seed ? options->hash_seed : draw_seed();
     made->planner = options->planner;
@@ -76,9 +77,9 @@ static void free_everything(ivm_engine *engine)
     ivm__texts_deinit(&engine->texts);
     pthread_mutex_destroy(&engine->lock);
     pthread_mutex_destroy(&engine->snapshots_lock);
-    ivm__memory memory;
-    ivm__memory_init(&memory, &engine->memory.allocator);
-    ivm__release(&memory, engine, sizeof *engine);
+    assert(atomic_load(&engine->memory.bytes_held) == 0);
+    ivm_allocator allocator = engine->memory.allocator;
+    allocator.release(allocator.context, engine, sizeof *engine);
 }
 
 ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error)

@@ -10,6 +10,14 @@ static ivm__ordered_form form_of(ivm_type type)
 
 /* ---- Paths ---------------------------------------------------------------------------------------------------------------------------- */
 
+/* All lines of a node's keys at once: a search would ask for one after the other. */
+static inline void keys_prefetch(const ivm__ordered_node *node)
+{
+    for (size_t offset = 0; offset < sizeof *node + IVM__ORDERED_FANOUT * sizeof(uint64_t); offset += 64) {
+        __builtin_prefetch((const uint8_t *)node + offset);
+    }
+}
+
 bool ivm__ordered_path_find(const ivm__ordered *ordered, ivm__ordered_key key, ivm__ordered_path *path)
 {
     ivm__ordered_node *node = ordered->root;
@@ -24,6 +32,7 @@ bool ivm__ordered_path_find(const ivm__ordered *ordered, ivm__ordered_key key, i
         }
         path->at[level] = equal || !rank ? rank : rank - 1;
         node = ivm__ordered_children(node)[path->at[level]];
+        keys_prefetch(node);
     }
     return false;
 }
