@@ -1,0 +1,176 @@
+/* Computes a view of the main job again, in plain loops over the cells, and compares it with what the engine keeps: as many rows, each
+ * group in both, counts and integer sums equal, averages within a relative 1e-12. Cost: a hash look-up a flight. */
+#include "flights.h"
+
+#include "arena.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY_SIZE 128
+#define GROUPS_MAX 4096 /* a power of two, far more than there are */
+#define NEAR 1e-12
+
+typedef struct check_group {
+    char key[KEY_SIZE]; /* the cells, each with a "|" behind it; empty: no group */
+    int64_t flights;
+    int64_t sums[2], counts[2];
+} check_group;
+
+typedef struct view_check {
+    const flights_data *data;
+    const flights_view *view;
+    size_t group_columns[2], measure_columns[2];
+    check_group *groups;
+    size_t groups_count;
+} view_check;
+
+/* ---- Recomputing --------------------------------------------------------------------------------------------------------------- */
+
+static check_group *group_at(view_check *check, const char *key)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *at = key; *at; at++) {
+        hash = (hash ^ (unsigned char)*at) * 16777619u;
+    }
+    size_t place = hash % GROUPS_MAX;
+    while (*check->groups[place].key && strcmp(check->groups[place].key, key) != 0) {
+        place = (place + 1) % GROUPS_MAX;
+    }
+    return &check->groups[place];
+}
+
+/* Numbers are written with two digits so that 10 and 10.00 are one group. */
+static void key_append(char *key, const char *cell, bool number)
+{
+    size_t size = strlen(key);
+    if (number) {
+        snprintf(key + size, KEY_SIZE - size, "%.2f|", strtod(cell, NULL));
+    } else {
+        snprintf(key + size, KEY_SIZE - size, "%s|", cell);
+    }
+}
+
+static bool column_is_number(flights_table table, size_t column)
+{
+    return strcmp(table_schemas[table].columns[column].type, "string") != 0;
+}
+
+static bool flight_has_parents(const view_check *check, size_t flight)
+{
+    for (size_t l = 0; l < check->view->links_count; l++) {
+        if (check->data->parents[check->view->links[l]][flight] == PARENT_NONE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void flight_add(view_check *check, size_t flight)
+{
+    const flights_view *view = check->view;
+    char key[KEY_SIZE] = "", text[CELL_TEXT_SIZE];
+    for (size_t g = 0; g < view->groups_count; g++) {
+        flights_table table = flights_links[view->groups[g].link].parent;
+        uint32_t parent = check->data->parents[view->groups[g].link][flight];
+        const char *cell = flights_cell(check->data, table, parent, check->group_columns[g], text);
+        key_append(key, cell, column_is_number(table, check->group_columns[g]));
+    }
+    check_group *group = group_at(check, key);
+    if (!*group->key) {
+        strcpy(group->key, key);
+        check->groups_count++;
+    }
+    group->flights++;
+    for (size_t m = 0; m < view->measures_count; m++) {
+        bool parent = view->measures[m].kind == SUM_OF_PARENT;
+        flights_table table = parent ? flights_links[view->links[0]].parent : FLIGHT;
+        size_t row = parent ? check->data->parents[view->links[0]][flight] : flight;
+        const char *cell = flights_cell(check->data, table, row, check->measure_columns[m], text);
+        group->sums[m] += cell ? strtoll(cell, NULL, 10) : 0;
+        group->counts[m] += cell != NULL;
+    }
+}
+
+/* ---- Comparing ----------------------------------------------------------------------------------------------------------------- */
+
+static bool measure_equal(const view_measure *measure, const check_group *group, size_t m, const ivm_value *value)
+{
+    if (value->is_null || !group->counts[m]) {
+        return value->is_null && !group->counts[m];
+    }
+    if (measure->kind == SUM_OF_PARENT) {
+        return value->as.int64 == group->sums[m];
+    }
+    double average = (double)group->sums[m] / (double)group->counts[m];
+    return fabs(average - value->as.float64) <= NEAR * fmax(fabs(average), fabs(value->as.float64));
+}
+
+/* Takes the row's group out, so that what stays was not in the view. */
+static bool row_equal(view_check *check, const ivm_snapshot *snapshot, const ivm_rows *rows, size_t row)
+{
+    const flights_view *view = check->view;
+    char key[KEY_SIZE] = "";
+    size_t column = 0;
+    for (; column < view->groups_count; column++) {
+        ivm_type type = ivm_snapshot_column_type(snapshot, column);
+        ivm_value value = ivm_rows_value(rows, type, row, column);
+        char text[KEY_SIZE];
+        ivm_value_format(&value, text, sizeof text);
+        key_append(key, text, type != IVM_STRING);
+    }
+    check_group *group = group_at(check, key);
+    bool equal = *group->key && group->flights && (!rows->weights || rows->weights[row] == 1);
+    equal = equal && ivm_rows_value(rows, IVM_INT64, row, column++).as.int64 == group->flights;
+    for (size_t m = 0; m < view->measures_count && equal; m++, column++) {
+        ivm_value value = ivm_rows_value(rows, ivm_snapshot_column_type(snapshot, column), row, column);
+        equal = measure_equal(&view->measures[m], group, m, &value);
+    }
+    group->flights = 0;
+    return equal;
+}
+
+static size_t rows_compare(view_check *check, ivm_view *kept, size_t *rows_count)
+{
+    ivm_snapshot *snapshot;
+    ivm_error error = IVM_ERROR_INIT;
+    ivm_rows rows;
+    size_t unequal = 0;
+    *rows_count = 0;
+    if (ivm_read_view(kept, &snapshot, &error) != IVM_OK) {
+        return check->groups_count;
+    }
+    while (ivm_snapshot_next(snapshot, &rows)) {
+        for (size_t r = 0; r < rows.rows_count; r++) {
+            unequal += !row_equal(check, snapshot, &rows, r);
+        }
+        *rows_count += rows.rows_count;
+    }
+    unequal += ivm_snapshot_status(snapshot) != IVM_OK;
+    ivm_snapshot_close(snapshot);
+    for (size_t g = 0; g < GROUPS_MAX; g++) {
+        unequal += check->groups[g].flights != 0;
+    }
+    return unequal;
+}
+
+size_t flights_view_check(const flights_data *data, size_t flights, const flights_view *view, ivm_view *kept, size_t *rows_count)
+{
+    view_check check = { .data = data, .view = view, .groups = memory_take(GROUPS_MAX * sizeof(check_group)) };
+    for (size_t g = 0; g < view->groups_count; g++) {
+        check.group_columns[g] = flights_column(flights_links[view->groups[g].link].parent, view->groups[g].column);
+    }
+    for (size_t m = 0; m < view->measures_count; m++) {
+        bool parent = view->measures[m].kind == SUM_OF_PARENT;
+        check.measure_columns[m] = flights_column(parent ? flights_links[view->links[0]].parent : FLIGHT, view->measures[m].column);
+    }
+    for (size_t f = 0; f < flights; f++) {
+        if (flight_has_parents(&check, f)) {
+            flight_add(&check, f);
+        }
+    }
+    size_t unequal = rows_compare(&check, kept, rows_count);
+    free(check.groups);
+    return unequal;
+}
