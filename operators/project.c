@@ -23,7 +23,11 @@ static ivm_status project_chunk(project *it, ivm__step *step, const ivm__chunk *
     }
     memset(failed, 0, chunk->rows_count);
     for (uint32_t c = 0; c < it->head.columns_count; c++) {
-        IVM_TRY(ivm__expression_compute(it->columns[c], step, chunk, &out->columns[c], failed));
+        const ivm__expression *column = it->columns[c];
+        if (column->function == IVM__COLUMN && !chunk->columns[column->column].cells) {
+            continue; /* nobody above reads it, so nobody below carries it */
+        }
+        IVM_TRY(ivm__expression_compute(column, step, chunk, &out->columns[c], failed));
     }
     if (it->fallible && !step->loading && memchr(failed, 1, chunk->rows_count)) {
         IVM_TRY(ivm__failures_add(&it->failures, step, chunk, failed));
