@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define COLUMNS_MAX 16
 
@@ -74,6 +75,91 @@ ivm__node *fixture_accepts(fixture *it, ivm_plan *plan)
     ivm_status given = fixture_check(it, plan, &node);
     cr_assert_eq(given, IVM_OK, "%s: %s", ivm_status_name(given), it->error.message);
     return node;
+}
+
+#define ROWS_MAX 256
+#define ROW_SIZE 256
+
+static void format_row(const ivm_snapshot *snapshot, const ivm_rows *rows, size_t row, char text[ROW_SIZE])
+{
+    size_t size = (size_t)snprintf(text, ROW_SIZE, "%ld*", (long)(rows->weights ? rows->weights[row] : 1));
+    for (size_t i = 0; i < rows->columns_count; i++) {
+        ivm_value value = ivm_rows_value(rows, ivm_snapshot_column_type(snapshot, i), row, i);
+        text[size] = ',';
+        size += i > 0;
+        size += ivm_value_format(&value, text + size, ROW_SIZE - size);
+        cr_assert_lt(size, (size_t)ROW_SIZE);
+    }
+    text[size] = 0;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+const char *fixture_rows(ivm_snapshot *snapshot)
+{
+    static char lines[ROWS_MAX][ROW_SIZE], text[ROWS_MAX * ROW_SIZE];
+    size_t count = 0, size = 0;
+    for (ivm_rows rows; ivm_snapshot_next(snapshot, &rows);) {
+        for (size_t i = 0; i < rows.rows_count; i++) {
+            cr_assert_lt(count, (size_t)ROWS_MAX);
+            format_row(snapshot, &rows, i, lines[count++]);
+        }
+    }
+    cr_assert_eq(ivm_snapshot_status(snapshot), IVM_OK);
+    ivm_snapshot_close(snapshot);
+    qsort(lines, count, ROW_SIZE, compare_texts);
+    text[0] = 0;
+    for (size_t i = 0; i < count; i++) {
+        size += (size_t)snprintf(text + size, sizeof text - size, "%s%s", i ? " " : "", lines[i]);
+    }
+    return text;
+}
+
+const char *fixture_view(fixture *it, ivm_view *view)
+{
+    ivm_snapshot *snapshot = NULL;
+    cr_assert_eq(ivm_read_view(view, &snapshot, &it->error), IVM_OK, "%s", it->error.message);
+    return fixture_rows(snapshot);
+}
+
+const char *fixture_changes(fixture *it, ivm_view *view)
+{
+    ivm_snapshot *snapshot = NULL;
+    cr_assert_eq(ivm_read_changes(view, &snapshot, &it->error), IVM_OK, "%s", it->error.message);
+    return fixture_rows(snapshot);
+}
+
+ivm_view *fixture_make(fixture *it, const char *name, ivm_plan *plan)
+{
+    ivm_view *view = NULL;
+    cr_assert_eq(ivm_view_create(it->engine, name, plan, NULL, &view, &it->error), IVM_OK, "%s", it->error.message);
+    return view;
+}
+
+ivm_status fixture_push(fixture *it, ivm_table *table, ivm_change change, const char *rows)
+{
+    char text[1024], *rest_rows = NULL;
+    ivm_batch *batch = NULL;
+    cr_assert_lt(snprintf(text, sizeof text, "%s", rows), (int)sizeof text);
+    cr_assert_eq(ivm_batch_create(it->engine, &batch, &it->error), IVM_OK, "%s", it->error.message);
+    for (char *row = strtok_r(text, " ", &rest_rows); row; row = strtok_r(NULL, " ", &rest_rows)) {
+        ivm_value values[COLUMNS_MAX];
+        char *rest = NULL;
+        size_t count = 0;
+        for (char *cell = strtok_r(row, ",", &rest); cell; cell = strtok_r(NULL, ",", &rest), count++) {
+            ivm_type type = ivm_table_column_type(table, count);
+            values[count] = ivm_null();
+            if (strcmp(cell, "null") != 0) {
+                ivm_status status = ivm_value_parse(type, cell, strlen(cell), &values[count], &it->error);
+                cr_assert_eq(status, IVM_OK, "%s", it->error.message);
+            }
+        }
+        (void)ivm_batch_row(batch, table, change, 1, values, count);
+    }
+    return ivm_push_batch(it->engine, batch, NULL, &it->error);
 }
 
 ivm_plan *scan_of(const char *table, const char *alias)

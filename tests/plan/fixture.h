@@ -25,6 +25,15 @@ void fixture_refuses(fixture *it, ivm_plan *plan, ivm_status status, const char 
 /* Asserts that the plan, which is freed, is accepted. */
 ivm__node *fixture_accepts(fixture *it, ivm_plan *plan);
 
+/* The snapshot's rows, closed, sorted, as "2*1,a 1*2,null": weight, then the values. Valid until the next call. */
+const char *fixture_rows(ivm_snapshot *snapshot);
+const char *fixture_view(fixture *it, ivm_view *view);
+const char *fixture_changes(fixture *it, ivm_view *view);
+/* Makes a view that must come about. */
+ivm_view *fixture_make(fixture *it, const char *name, ivm_plan *plan);
+/* Pushes rows of a change, written as "1,a 2,null", one batch; weights of IVM_INSERT and IVM_DELETE. */
+ivm_status fixture_push(fixture *it, ivm_table *table, ivm_change change, const char *rows);
+
 ivm_plan *scan_of(const char *table, const char *alias);
 ivm_expr *call_of(const char *function, const char *column, int64_t literal);
 
