@@ -4,8 +4,8 @@
  *
  * A digit is an int64, so that a value is added to three of them without carrying; only after thousands of additions are the carries
  * moved up. The window of digits grows both ways, to what the values need. 2^-1088 is the first power below all doubles that makes every
- * second digit start a 64-bit limb of the whole. Cost: three additions a value of weight 1 or -1, else four for each non-zero 32 bits of the
- * weight; reading: the digits, and for an average one division. */
+ * second digit start a 64-bit limb of the whole. Cost: three additions a value of weight 1 or -1, else four for each non-zero 32 bits of
+ * the weight; reading: the digits, and for an average one division. */
 #include "exact_sum.h"
 
 #include <math.h>
@@ -68,7 +68,8 @@ static ivm_status window_grow(ivm__memory *memory, ivm__exact_sum **sum, uint32_
     return IVM_OK;
 }
 
-/* Moves the carries up, which changes no value. The top digit keeps its own; when it holds more than its 32 bits the window gets another. */
+/* Moves the carries up, which changes no value. The top digit keeps its own; when it holds more than its 32 bits the window gets
+ * another. */
 static ivm_status carries_move(ivm__memory *memory, ivm__exact_sum **sum)
 {
     ivm__exact_sum *self = *sum;
@@ -181,7 +182,7 @@ static bool specials_decide(const ivm__exact_sum *sum, double *value)
 }
 
 /* The carries wait, but not for so long that a digit could overflow. */
-static bool digit_is_sound(int64_t digit)
+static inline bool digit_is_sound(int64_t digit)
 {
     int64_t bound = (PENDING_MAX + 1ll) << 32;
     return digit <= bound && digit >= -bound;

@@ -8,10 +8,10 @@ static ivm__ordered_form form_of(ivm_type type)
     return IVM_TYPE_KIND(type) == IVM_STRING ? IVM__ORDERED_TEXT : ivm__type_is_wide(type) ? IVM__ORDERED_WIDE : IVM__ORDERED_WORD;
 }
 
-/* ---- Paths ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Paths -------------------------------------------------------------------------------------------------------------------------- */
 
-/* All lines of a node's keys at once (of half, for decimals), where a search would wait for one after the other: measured at 5 to 25 % of an
- * insertion into a tree of a million. */
+/* All lines of a node's keys at once (of half, for decimals), where a search would wait for one after the other: measured at 5 to 25 %
+ * of an insertion into a tree of a million. */
 static inline void keys_prefetch(const ivm__ordered_node *node)
 {
     for (size_t offset = 0; offset < sizeof *node + IVM__ORDERED_FANOUT * sizeof(uint64_t); offset += 64) {
@@ -83,7 +83,7 @@ void ivm__ordered_path_find_group(const ivm__ordered *ordered, uint64_t group, i
     }
 }
 
-/* ---- Insertion ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Insertion ---------------------------------------------------------------------------------------------------------------------- */
 
 static void node_drop(ivm__ordered *ordered, ivm__ordered_node *node)
 {
@@ -174,7 +174,7 @@ ivm_status ivm__ordered_tree_insert(ivm__ordered *ordered, ivm__ordered_path *pa
     return IVM_OK;
 }
 
-/* ---- Removal -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Removal ------------------------------------------------------------------------------------------------------------------------ */
 
 /* Drops roots with one child, or the last leaf with its last entry. */
 static void root_lower(ivm__ordered *ordered)
@@ -214,7 +214,7 @@ void ivm__ordered_tree_remove(ivm__ordered *ordered, const ivm__ordered_path *pa
     root_lower(ordered);
 }
 
-/* ---- The whole tree ------------------------------------------------------------------------------------------------------------------- */
+/* ---- The whole tree ----------------------------------------------------------------------------------------------------------------- */
 
 static void node_free_all(ivm__ordered *ordered, ivm__ordered_node *top)
 {

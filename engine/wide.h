@@ -35,8 +35,8 @@ static inline bool ivm__decimal_fits(ivm__wide value, uint32_t precision)
 #define IVM__QUOTIENT_LIMBS_MAX 48u
 double ivm__quotient_round(bool negative, const uint64_t *numerator, uint32_t numerator_limbs, const uint64_t *denominator,
                            uint32_t denominator_limbs);
-/* The double nearest to (bits + rest) * 2^exponent, rest being 0 or else a fraction above 0 of the last bit; bits has 63 significant bits at
- * least where there is a rest. Ties to even, infinity past the range, subnormals right, never -0.0. */
+/* The double nearest to (bits + rest) * 2^exponent, rest being 0 or else a fraction above 0 of the last bit; bits has 63 significant
+ * bits at least where there is a rest. Ties to even, infinity past the range, subnormals right, never -0.0. */
 double ivm__double_round(bool negative, uint64_t bits, bool rest, int32_t exponent);
 /* value / (10^scale * count), correctly rounded; count > 0. */
 double ivm__decimal_to_double(ivm__int256 value, uint32_t scale, uint64_t count);

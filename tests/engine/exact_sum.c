@@ -1,5 +1,5 @@
-/* Tests of engine/exact_sum.c: hard cases worked out in exact fractions, and random streams against a model of 2880 bits that multiplies bit
- * by bit and is asked only whether a double is the nearest to it. */
+/* Tests of engine/exact_sum.c: hard cases worked out in exact fractions, and random streams against a model of 2880 bits that multiplies
+ * bit by bit and is asked only whether a double is the nearest to it. */
 #include "exact_sum.h"
 
 #include <criterion/criterion.h>
@@ -102,7 +102,7 @@ static bool model_rounds_to(const model *sum, ivm__weight count, double value)
     return word_of(value) != 1ull << 63 && (above < 0 || (even && above == 0)) && (below > 0 || (even && below == 0));
 }
 
-/* ---- Tests --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Tests -------------------------------------------------------------------------------------------------------------------------- */
 
 static void memory_open(ivm__memory *memory, test_allocator *allocator)
 {

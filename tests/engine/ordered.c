@@ -17,7 +17,7 @@ static uint64_t random_next(uint64_t *state)
     return *state;
 }
 
-/* ---- The model ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- The model ---------------------------------------------------------------------------------------------------------------------- */
 
 #define ENTRIES_MAX 4096u
 
@@ -70,7 +70,7 @@ static bool list_extreme(const list *in, ivm_type type, uint32_t group, int dire
     return found;
 }
 
-/* ---- One engine's worth ------------------------------------------------------------------------------------------------------------------ */
+/* ---- One engine's worth ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct fixture {
     test_allocator allocator;
@@ -161,7 +161,7 @@ static void valid(const fixture *with, uint64_t seed)
     cr_assert_null(reason, "seed %lu: %s", (unsigned long)seed, reason);
 }
 
-/* ---- Random steps ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Random steps ------------------------------------------------------------------------------------------------------------------- */
 
 static const ivm_type types[] = { IVM_BOOL, IVM_INT64, IVM_FLOAT64, IVM_STRING, IVM_DATE, IVM_TIMESTAMP, IVM_DECIMAL(38, 4) };
 
@@ -250,7 +250,7 @@ Test(engine_ordered, order_of_float_cells)
     fixture_close(&with);
 }
 
-/* ---- Large trees ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Large trees -------------------------------------------------------------------------------------------------------------------- */
 
 #define LARGE 30000u
 
@@ -408,7 +408,7 @@ Test(engine_ordered, texts_are_held_while_their_entries_are)
     fixture_close(&with);
 }
 
-/* ---- Memory ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Memory ------------------------------------------------------------------------------------------------------------------------- */
 
 /* Fills until a call fails; then nothing of that addition is there, and undo goes back to the 100 entries of the step before. */
 static bool fill_failing(fixture *with, uint64_t n)

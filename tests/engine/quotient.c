@@ -1,4 +1,5 @@
-/* Tests of engine/quotient.c: hard cases worked out in exact fractions, the machine's own division, and the C library's reading of decimals. */
+/* Tests of engine/quotient.c: hard cases worked out in exact fractions, the machine's own division, and the C library's reading of
+ * decimals. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
