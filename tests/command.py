@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""command.py --ivm PATH
+
+Tests the command itself: exit codes and lines for what it cannot use, and that `ivm replay` finds what is wrong in a scenario. For the
+latter each case with rows to expect is replayed once more with one expected value changed, and must then be reported at that line.
+The last line is "N passed, N failed"; the exit code is 1 if any failed."""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+passed = failed = 0
+
+TABLE = '{"table": {"name": "t", "columns": [["id", "int64"], ["x", "float64"]], "key": ["id"]}}\n'
+PUSH = '{"push": [{"insert": "t", "rows": [[1, 0.1], [2, 2.5]]}]}\n'
+# name, lines, exit code, what the last line of standard output says, what standard error says
+SCENARIOS = [
+    ("holds", TABLE + PUSH + '{"expect": {"view": "t", "rows": [[2, 2.5], [1, 0.1]]}}\n', 0, "1 scenarios, 1 expectations, 0 wrong", ""),
+    ("near", TABLE + PUSH + '{"expect": {"view": "t", "rows": [[2, 2.5], [1, 0.10000000000000002]]}}\n', 0, "0 wrong", ""),
+    ("exact", TABLE + PUSH + '{"expect": {"view": "t", "rows": [[2, 2.5], [1, 0.10000000000000002]], "exact": ["x"]}}\n', 1,
+     "1 wrong", ":3: expect t: missing [[1, 0.10000000000000002]]; unexpected [[1, 0.1"),
+    ("missing", TABLE + PUSH + '{"expect": {"view": "t", "rows": [[2, 2.5], [1, 0.1], [3, 1]]}}\n', 1, "1 wrong",
+     ":3: expect t: missing [[3, 1]]; unexpected []"),
+    ("unexpected", TABLE + PUSH + '{"expect": {"view": "t", "rows": [[2, 2.5]]}}\n', 1, "1 wrong",
+     ":3: expect t: missing []; unexpected [[1, 0.1]]"),
+    ("fails", TABLE + PUSH + PUSH, 1, "1 wrong", ":3: push: failed with duplicate_key"),
+    ("error", TABLE + PUSH + PUSH.replace("]}]}", ']}], "error": "duplicate_key"}'), 0, "0 wrong", ""),
+    ("no error", TABLE + PUSH.replace("]}]}", ']}], "error": "overflow"}'), 1, "1 wrong", ":2: push: succeeded, but error overflow"),
+    ("other error", TABLE + PUSH + PUSH.replace("]}]}", ']}], "error": "overflow"}'), 1, "1 wrong", "failed with duplicate_key ("),
+    ("goes on", TABLE + '{"frobnicate": 1}\n' + PUSH + '{"expect": {"view": "t", "rows": []}}\n', 1, "2 wrong", ":4: expect t:"),
+    ("later work", '{"refresh": "v", "error": "unsupported"}\n{"checkpoint": "a", "error": "unsupported"}\n'
+     '{"restore": "a", "error": "unsupported"}\n{"expect_deltas": {"view": "v", "rows": []}, "error": "unsupported"}\n'
+     '{"set": {"fk_pruning": "row"}, "error": "unsupported"}\n', 0, "0 wrong", ""),
+    ("not json", TABLE + "\n{]\n", 2, "", ":3: not JSON"),
+    ("no object", TABLE + "[1]\n", 2, "", ":2: a command is a JSON object"),
+    ("big numbers", '{"table": {"name": "d", "columns": [["x", "decimal(38,0)"], ["y", "float64"]]}}\n'
+     '{"push": [{"insert": "d", "rows": [[12345678901234567890, 1e20], ["99999999999999999999", 12345678901234567890]]}]}\n'
+     '{"expect": {"view": "d", "rows": [["12345678901234567890", 1e20], ["99999999999999999999", 12345678901234567890.0]]}}\n' +
+     TABLE + '{"push": [{"insert": "t", "rows": [[12345678901234567890, 1]]}], "error": "type_mismatch"}\n', 0, "0 wrong", ""),
+]
+# arguments, exit code, what standard output and standard error say
+COMMANDS = [
+    ([], 2, "", "usage: ivm"), (["--help"], 0, "usage: ivm", ""), (["--version"], 0, "ivm ", ""), (["frobnicate"], 2, "", "unknown command"),
+    (["--frobnicate"], 2, "", "unknown option"), (["replay"], 2, "", "wants a file"), (["replay", "--help"], 0, "usage: ivm replay", ""),
+    (["replay", "--frobnicate", "x"], 2, "", "unknown option --frobnicate"), (["replay", "--join-rule", "guess", "x"], 2, "", "is one of"),
+    (["replay", "--join-rule"], 2, "", "wants a value"), (["replay", "/no/such/file"], 2, "", "/no/such/file: cannot read"),
+    (["replay", HERE], 2, "", "cannot read"), (["explain", "--help"], 0, "usage: ivm explain", ""), (["explain"], 2, "", "wants one file"),
+    (["explain", "--format", "x", "y"], 2, "", "is one of text, json, dot"), (["bench"], 2, "", "usage: ivm bench"),
+    (["bench", "--help"], 0, "usage: ivm bench", ""), (["bench", "frobnicate"], 2, "", "unknown bench"),
+    (["bench", "star", "--help"], 0, "usage: ivm bench star", ""), (["bench", "star", "--rows", "0"], 2, "", "wants a number"),
+    (["bench", "prune", "--help"], 0, "usage: ivm bench prune", ""), (["flights", "--help"], 0, "usage: ivm flights", ""),
+    (["flights", "--data", "/no/such"], 2, "", "/no/such/airlines.csv.zst: cannot read"),
+]
+
+
+def judge(name, ok, text=""):
+    global passed, failed
+    passed, failed = passed + bool(ok), failed + (not ok)
+    if not ok:
+        print(f"  {name}: {text}")
+
+
+def run(ivm, arguments):
+    return subprocess.run([ivm, *arguments], capture_output=True, text=True, timeout=300)
+
+
+def told(name, done, code, out, err):
+    one_line = code != 2 or done.stderr.count("\n") == 1 or err.startswith("usage")
+    ok = done.returncode == code and out in done.stdout and (err in done.stderr if err else not done.stderr) and one_line
+    judge(name, ok, f"exit code {done.returncode}, standard output {done.stdout!r}, standard error {done.stderr!r}")
+
+
+def changed(value):
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return value + 1
+    return 1 if value is None else value + "1" if value[:1] not in "0123456789-NI" else None
+
+
+def break_one(lines):
+    """Changes the first number, text or truth value that a line expects. -> the line's number, None if there is none."""
+    for no, line in enumerate(lines, 1):
+        expect = line.get("expect", {}) if "error" not in line else {}
+        for row in expect.get("rows", []):
+            for i, value in enumerate(row):
+                new = changed(value)
+                if new is not None:
+                    row[i] = new
+                    return no
+    return None
+
+
+def find_broken(ivm, folder):
+    select = [sys.executable, os.path.join(HERE, "oracle", "select.py"), "core"]
+    cases = sorted(os.path.join(HERE, "cases", f) for f in os.listdir(os.path.join(HERE, "cases")))
+    for path in subprocess.run(select + cases, check=True, capture_output=True, text=True).stdout.split():
+        lines = [json.loads(x) for x in open(path, encoding="utf-8") if x.strip()]
+        no = break_one(lines)
+        if no is None:
+            continue
+        broken = os.path.join(folder, os.path.basename(path))
+        with open(broken, "w", encoding="utf-8") as out:
+            out.writelines(json.dumps(line) + "\n" for line in lines)
+        done = run(ivm, ["replay", broken])
+        judge(f"broken {os.path.basename(path)}", done.returncode == 1 and f"{broken}:{no}: expect" in done.stderr, done.stderr)
+
+
+def explain(ivm):
+    path = os.path.join(HERE, "cases", "star_of_three.jsonl")
+    done = run(ivm, ["explain", "--format", "json", path])
+    texts = [json.loads(text) for text in done.stdout.splitlines() if text] if done.returncode == 0 else []
+    judge("explain json", texts and all(t["joins"] and t["joins"][0]["all"] for t in texts), done.stdout + done.stderr)
+    told("explain text", run(ivm, ["explain", path]), 0, "", "")
+    told("explain dot", run(ivm, ["explain", "--format", "dot", path]), 0, "digraph", "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ivm", required=True, help="the command")
+    ivm = parser.parse_args().ivm
+    for arguments, code, out, err in COMMANDS:
+        told("ivm " + " ".join(arguments), run(ivm, arguments), code, out, err)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, lines, code, out, err in SCENARIOS:
+            path = os.path.join(folder, "scenario.jsonl")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(lines)
+            told(name, run(ivm, ["replay", path]), code, out, err)
+        find_broken(ivm, folder)
+    explain(ivm)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
