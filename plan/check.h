@@ -1,4 +1,4 @@
-/* Checking, inside: what check.c, check_join.c, node.c and needed.c share. Not for other files. */
+/* Checking, inside: what check.c, check_join.c, check_alike.c, node.c and needed.c share, and view.c with them. */
 #ifndef IVM__CHECK_H
 #define IVM__CHECK_H
 

@@ -131,16 +131,19 @@ static bool has_whole_key(const order_maker *maker, uint32_t leaf)
     return end > first;
 }
 
+static uint64_t leaf_score(const order_maker *maker, uint32_t leaf)
+{
+    return (uint64_t)has_whole_key(maker, leaf) << 32 | connected_count(maker, leaf);
+}
+
 static uint32_t choose_leaf(const order_maker *maker, uint64_t joined)
 {
-    uint32_t best = COLUMN_NONE;
-    uint64_t best_score = 0;
-    for (uint32_t leaf = 0; leaf < maker->graph->leaves_count; leaf++) {
-        if (joined >> leaf & 1) {
-            continue;
-        }
-        uint64_t score = (uint64_t)has_whole_key(maker, leaf) << 32 | connected_count(maker, leaf);
-        if (best == COLUMN_NONE || score > best_score) {
+    uint32_t best = (uint32_t)__builtin_ctzll(~joined);
+    assert(best < maker->graph->leaves_count);
+    uint64_t best_score = leaf_score(maker, best);
+    for (uint32_t leaf = best + 1; leaf < maker->graph->leaves_count; leaf++) {
+        uint64_t score = joined >> leaf & 1 ? 0 : leaf_score(maker, leaf);
+        if (score > best_score) {
             best = leaf;
             best_score = score;
         }

@@ -145,6 +145,11 @@ Test(plan_view, one_dropped_between_others_leaves_them)
     cr_assert_eq(product->readers_count, 2u);
 }
 
+Test(plan_view, none_is_no_view_to_drop)
+{
+    cr_assert_eq(ivm_view_drop(NULL, &it.error), IVM_INVALID_ARGUMENT);
+}
+
 /* ---- Refused ------------------------------------------------------------------------------------------------------------------------ */
 
 Test(plan_view, names_that_cannot_be)
