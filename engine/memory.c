@@ -20,6 +20,7 @@
 #define ARENA_ALIGNMENT 64u
 #define ARENA_BLOCK_MIN ((size_t)64 << 10)
 #define ARENA_BLOCK_MAX ((size_t)1 << 20) /* unless one allocation is larger */
+#define ARENA_RESETS_MAX 64u              /* until blocks unused all the while are given back */
 #define ARRAY_ITEMS_MIN 8u
 
 /* ---- Blocks ---------------------------------------------------------------------------------------------------------------------- */
@@ -164,7 +165,8 @@ typedef struct ivm__arena_block {
     struct ivm__arena_block *next;
     uint8_t *bytes; /* aligned, inside this block */
     size_t capacity;
-    size_t size; /* as allocated */
+    size_t size;   /* as allocated */
+    size_t number; /* from the first, 0 */
 } ivm__arena_block;
 
 void ivm__arena_init(ivm__arena *arena, ivm__memory *memory)
@@ -178,14 +180,18 @@ static void block_free(ivm__arena *arena, ivm__arena_block *block)
     ivm__release(arena->memory, block, block->size);
 }
 
-void ivm__arena_deinit(ivm__arena *arena)
+static void blocks_free(ivm__arena *arena, ivm__arena_block *block)
 {
-    ivm__arena_block *block = arena->first;
     while (block) {
         ivm__arena_block *next = block->next;
         block_free(arena, block);
         block = next;
     }
+}
+
+void ivm__arena_deinit(ivm__arena *arena)
+{
+    blocks_free(arena, arena->first);
     *arena = (ivm__arena){ .memory = arena->memory };
 }
 
@@ -214,14 +220,19 @@ static bool block_enter(ivm__arena *arena, size_t size)
         if (!block) {
             return false;
         }
+        block->number = arena->current ? arena->current->number + 1 : 0;
         if (next) {
             block->next = next->next;
+            arena->furthest = arena->furthest == next ? block : arena->furthest;
             block_free(arena, next);
         }
         *place = block;
     }
     arena->current = *place;
     arena->used = 0;
+    if (!arena->furthest || arena->furthest->number < arena->current->number) {
+        arena->furthest = arena->current;
+    }
     return true;
 }
 
@@ -243,6 +254,14 @@ void *ivm__arena_allocate(ivm__arena *arena, size_t size)
 void ivm__arena_reset(ivm__arena *arena)
 {
     ivm__arena_back(arena, (ivm__arena_mark){ NULL, 0 });
+    if (++arena->resets < ARENA_RESETS_MAX) {
+        return;
+    }
+    ivm__arena_block **unused = arena->furthest ? &arena->furthest->next : &arena->first;
+    blocks_free(arena, *unused);
+    *unused = NULL;
+    arena->furthest = NULL;
+    arena->resets = 0;
 }
 
 ivm__arena_mark ivm__arena_here(const ivm__arena *arena)

@@ -25,11 +25,14 @@ char *ivm__text_copy(ivm__memory *memory, const char *text, size_t size);
 /* Makes room for `needed` items of item_size bytes: doubles at least. On failure nothing has changed. */
 ivm_status ivm__grow(ivm__memory *memory, void **array, uint32_t *capacity, uint64_t needed, size_t item_size) IVM_MUST_CHECK;
 
-/* Bump allocation; reset keeps the blocks, so that a step like the one before allocates nothing. */
+/* Bump allocation; reset keeps the blocks, so that a step like the one before allocates nothing. Blocks that many resets in a row found
+ * unused are given back: one large step does not hold its memory for good. */
 typedef struct ivm__arena {
     ivm__memory *memory;
     struct ivm__arena_block *first, *current;
     size_t used; /* in the current block */
+    struct ivm__arena_block *furthest; /* that was in use since blocks were last given back; NULL: none */
+    uint32_t resets;                   /* since then */
 } ivm__arena;
 typedef struct ivm__arena_mark {
     struct ivm__arena_block *block;

@@ -151,6 +151,38 @@ Test(engine_memory, arena_step_like_the_one_before_allocates_nothing, .init = be
     check_clean();
 }
 
+Test(engine_memory, arena_gives_back_what_steps_no_longer_use, .init = begin)
+{
+    ivm__arena arena;
+    ivm__arena_init(&arena, &memory);
+    for (uint32_t i = 0; i < 40; i++) {
+        cr_assert_not_null(ivm__arena_allocate(&arena, 1000000));
+    }
+    ivm__arena_reset(&arena);
+    uint64_t large = memory.bytes_held;
+    for (uint32_t step = 0; step < 200; step++) {
+        cr_assert_not_null(ivm__arena_allocate(&arena, 1000000));
+        cr_assert_not_null(ivm__arena_allocate(&arena, 1000000));
+        ivm__arena_reset(&arena);
+        cr_assert(step > 10 || memory.bytes_held == large, "not at once");
+    }
+    cr_assert_leq(memory.bytes_held, 2200000);
+    cr_assert_gt(memory.bytes_held, 2000000);
+    uint64_t calls = counted.calls;
+    for (uint32_t step = 0; step < 200; step++) {
+        cr_assert_not_null(ivm__arena_allocate(&arena, 1000000));
+        cr_assert_not_null(ivm__arena_allocate(&arena, 1000000));
+        ivm__arena_reset(&arena);
+    }
+    cr_assert_eq(counted.calls, calls, "steps that use as much keep it");
+    for (uint32_t step = 0; step < 200; step++) {
+        ivm__arena_reset(&arena);
+    }
+    cr_assert_eq(memory.bytes_held, 0);
+    ivm__arena_deinit(&arena);
+    check_clean();
+}
+
 Test(engine_memory, arena_goes_back_to_a_mark, .init = begin)
 {
     ivm__arena arena;
