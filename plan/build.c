@@ -318,7 +318,11 @@ static ivm_plan *join_make(ivm_plan **inputs, size_t inputs_count)
 
 ivm_plan *ivm_plan_join_many(ivm_plan **inputs, size_t inputs_count, const char *on)
 {
-    ivm_plan *join = inputs ? join_make(inputs, inputs_count) : NULL;
+    if (!inputs) {
+        ivm__builder_fail(IVM_INVALID_ARGUMENT, "ivm_plan_join: the inputs are NULL");
+        return NULL;
+    }
+    ivm_plan *join = join_make(inputs, inputs_count);
     if (!join || inputs_count < 2) {
         ivm__builder_fail(IVM_INVALID_PLAN, "ivm_plan_join: two inputs or more are wanted, not %zu", inputs_count);
         return plan_drop(join);

@@ -309,7 +309,8 @@ static ivm_status parse(const char *text, size_t size, json_t **json, ivm_error 
     if (*json) {
         return IVM_OK;
     }
-    if (json_error_code(&where) == json_error_out_of_memory) {
+    if (json_error_code(&where) == json_error_out_of_memory ||
+        !where.text[0]) { /* jansson has no words for most of the places where memory ends */
         return ivm__fail_memory(error);
     }
     return ivm__fail(error, IVM_INVALID_PLAN, "JSON, line %d, column %d: %s", where.line, where.column, where.text);

@@ -1,0 +1,317 @@
+/* Building plans and expressions: what is kept, that everything given is taken whatever the outcome, and that the first cause is told. */
+#include "build.h"
+
+#include "allocator.h"
+#include "catalog.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+static test_allocator allocator;
+static ivm_allocator usual;
+
+static void count_memory(void)
+{
+    test_allocator_init(&allocator);
+    usual = ivm__builder_memory.allocator;
+    ivm__builder_memory.allocator = test_allocator_functions(&allocator);
+}
+
+static void nothing_is_left(void)
+{
+    ivm__builder_memory.allocator = usual;
+    cr_expect(test_allocator_is_clean(&allocator), "%ld blocks left, %lu faults", (long)allocator.blocks, (unsigned long)allocator.faults);
+    cr_expect_not(ivm__builder_has_failed(), "a cause is left");
+}
+
+TestSuite(plan_build, .init = count_memory, .fini = nothing_is_left);
+
+/* Frees what a builder gave, which must be nothing, and takes the cause. */
+static void fails_with(const void *made, ivm_status status, const char *part)
+{
+    ivm_error error = IVM_ERROR_INIT;
+    ivm__builder_cause_take(&error);
+    cr_expect_null(made);
+    cr_expect_eq(error.status, status, "%s, not %s: %s", ivm_status_name(error.status), ivm_status_name(status), error.message);
+    cr_expect_not_null(strstr(error.message, part), "\"%s\" is not in \"%s\"", part, error.message);
+    cr_expect_eq(allocator.blocks, 0, "%s: blocks left", part);
+}
+
+static ivm_plan *scan(const char *name)
+{
+    return ivm_plan_scan_name(name, NULL);
+}
+
+/* ---- Expressions ---------------------------------------------------------------------------------------------------------------------- */
+
+Test(plan_build, a_call_keeps_its_function_and_arguments_in_order)
+{
+    ivm_expr *arguments[5];
+    char name[] = "c0", function[] = "coalesce";
+    for (int i = 0; i < 5; i++) {
+        name[1] = (char)('0' + i);
+        arguments[i] = ivm_column(name);
+    }
+    ivm_expr *call = ivm_call(function, arguments, 5);
+    memset(arguments, 0, sizeof arguments);
+    memset(function, 'x', sizeof function - 1);
+    cr_assert_not_null(call);
+    cr_expect_eq(call->kind, IVM__EXPR_CALL);
+    cr_expect_str_eq(call->text, "coalesce");
+    cr_assert_eq(call->arguments_count, (size_t)5);
+    cr_expect_str_eq(call->arguments[0]->text, "c0");
+    cr_expect_str_eq(call->arguments[4]->text, "c4");
+    ivm_expr_free(call);
+}
+
+Test(plan_build, a_string_literal_owns_its_bytes_null_bytes_too)
+{
+    char bytes[] = { 'a', 0, 'b' };
+    ivm_expr *literal = ivm_literal(ivm_string_sized(bytes, 3));
+    memset(bytes, 'x', 3);
+    cr_assert_not_null(literal);
+    cr_expect_eq(literal->value.as.string.size, (size_t)3);
+    cr_expect_arr_eq(literal->value.as.string.bytes, "a\0b", 3);
+    ivm_expr_free(literal);
+    literal = ivm_literal(ivm_string(""));
+    cr_assert_not_null(literal);
+    cr_expect_eq(literal->value.as.string.size, (size_t)0);
+    ivm_expr_free(literal);
+}
+
+Test(plan_build, literals_of_no_type_are_refused)
+{
+    fails_with(ivm_literal((ivm_value){ .type = 0 }), IVM_INVALID_ARGUMENT, "ivm_literal");
+    fails_with(ivm_literal((ivm_value){ .type = 8 }), IVM_INVALID_ARGUMENT, "ivm_literal");
+    fails_with(ivm_literal((ivm_value){ .type = IVM_INT64 | 0x100 }), IVM_INVALID_ARGUMENT, "ivm_literal");
+    fails_with(ivm_literal((ivm_value){ .type = IVM_DECIMAL(39, 0), .is_null = true }), IVM_INVALID_ARGUMENT, "ivm_literal");
+    fails_with(ivm_literal((ivm_value){ .type = IVM_DECIMAL(4, 5) }), IVM_INVALID_ARGUMENT, "ivm_literal");
+    fails_with(ivm_literal((ivm_value){ .type = IVM_STRING, .as.string = { NULL, 3 } }), IVM_INVALID_ARGUMENT, "3 bytes");
+    ivm_expr *null = ivm_literal(ivm_null());
+    cr_assert_not_null(null);
+    cr_expect(null->value.is_null && null->value.type == 0);
+    ivm_expr_free(null);
+}
+
+Test(plan_build, casts_keep_their_type)
+{
+    ivm_expr *cast = ivm_cast(ivm_column("a"), IVM_DECIMAL(10, 2));
+    cr_assert_not_null(cast);
+    cr_expect_eq(cast->kind, IVM__EXPR_CAST);
+    cr_expect_eq(cast->type, IVM_DECIMAL(10, 2));
+    ivm_expr_free(cast);
+    fails_with(ivm_cast(ivm_column("a"), 0), IVM_INVALID_ARGUMENT, "ivm_cast");
+    fails_with(ivm_cast(ivm_column("a"), IVM_DECIMAL(0, 0)), IVM_INVALID_ARGUMENT, "ivm_cast");
+    fails_with(ivm_cast(NULL, IVM_INT64), IVM_INVALID_ARGUMENT, "ivm_cast");
+}
+
+Test(plan_build, null_is_passed_on_and_the_rest_is_freed)
+{
+    fails_with(ivm_column(NULL), IVM_INVALID_ARGUMENT, "ivm_column");
+    fails_with(ivm_call2("+", ivm_column("a"), NULL), IVM_INVALID_ARGUMENT, "argument 2");
+    fails_with(ivm_call2("+", NULL, ivm_column("a")), IVM_INVALID_ARGUMENT, "argument 1");
+    fails_with(ivm_call(NULL, (ivm_expr *[]){ ivm_column("a") }, 1), IVM_INVALID_ARGUMENT, "function");
+    fails_with(ivm_call("+", NULL, 2), IVM_INVALID_ARGUMENT, "no arguments");
+}
+
+Test(plan_build, a_tree_too_deep_is_refused_before_it_can_overflow_the_stack)
+{
+    ivm_expr *deep = ivm_column("a");
+    for (uint32_t i = 1; i < IVM__BUILDER_DEPTH_MAX; i++) {
+        deep = ivm_call1("-", deep);
+    }
+    cr_assert_not_null(deep);
+    fails_with(ivm_call1("-", deep), IVM_INVALID_PLAN, "deep");
+    ivm_plan *plan = scan("t");
+    for (uint32_t i = 1; i < IVM__BUILDER_DEPTH_MAX; i++) {
+        plan = ivm_plan_filter(plan, ivm_column("a"));
+    }
+    cr_assert_not_null(plan);
+    fails_with(ivm_plan_join(scan("t"), plan, NULL), IVM_INVALID_PLAN, "deep");
+}
+
+/* ---- Causes --------------------------------------------------------------------------------------------------------------------------- */
+
+Test(plan_build, the_first_cause_is_told_once)
+{
+    ivm_plan *plan = ivm_plan_filter(scan("t"), ivm_call1("not", ivm_column(NULL)));
+    plan = ivm_plan_add(ivm_plan_aggregate(plan, "a,,b"), "n", "count", NULL, NULL);
+    fails_with(plan, IVM_INVALID_ARGUMENT, "ivm_column: no name");
+    ivm_error error = { IVM_IO, "x" };
+    ivm__builder_cause_take(&error);
+    cr_expect_eq(error.status, IVM_OK);
+}
+
+Test(plan_build, a_long_cause_is_cut)
+{
+    char name[600];
+    memset(name, 'n', sizeof name - 1);
+    name[0] = ',';
+    name[sizeof name - 1] = 0;
+    ivm_error error = IVM_ERROR_INIT;
+    cr_expect_null(ivm_plan_project(scan("t"), name));
+    ivm__builder_cause_take(&error);
+    cr_expect_eq(strlen(error.message), sizeof error.message - 1);
+}
+
+/* ---- Plans ---------------------------------------------------------------------------------------------------------------------------- */
+
+Test(plan_build, a_scan_by_handle_keeps_name_and_id)
+{
+    ivm_table table = { .name = (char *)(uintptr_t) "sales", .id = 7 };
+    ivm_plan *plan = ivm_plan_scan(&table, "f");
+    cr_assert_not_null(plan);
+    cr_expect_str_eq(plan->table, "sales");
+    cr_expect_str_eq(plan->alias, "f");
+    cr_expect_eq(plan->table_id, (uint64_t)7);
+    ivm_plan_free(plan);
+    plan = ivm_plan_scan_name("sales", NULL);
+    cr_expect_null(plan->alias);
+    cr_expect_eq(plan->table_id, (uint64_t)0);
+    ivm_plan_free(plan);
+    fails_with(ivm_plan_scan(NULL, "f"), IVM_INVALID_ARGUMENT, "no table");
+    fails_with(ivm_plan_scan_name(NULL, "f"), IVM_INVALID_ARGUMENT, "no table");
+}
+
+Test(plan_build, lists_of_names_are_trimmed)
+{
+    ivm_plan *plan = ivm_plan_project(scan("t"), "  f.id ,d.name\n,\tx");
+    cr_assert_not_null(plan);
+    cr_assert_eq(plan->columns_count, (size_t)3);
+    cr_expect_str_eq(plan->columns[0].value->text, "f.id");
+    cr_expect_str_eq(plan->columns[1].value->text, "d.name");
+    cr_expect_str_eq(plan->columns[2].value->text, "x");
+    cr_expect_null(plan->columns[2].name);
+    ivm_plan_free(plan);
+    plan = ivm_plan_aggregate(scan("t"), "  ");
+    cr_assert_not_null(plan);
+    cr_expect_eq(plan->columns_count, (size_t)0);
+    ivm_plan_free(plan);
+}
+
+Test(plan_build, malformed_lists_are_named)
+{
+    fails_with(ivm_plan_project(scan("t"), "a, ,b"), IVM_INVALID_PLAN, "\"a, ,b\"");
+    fails_with(ivm_plan_project(scan("t"), "a,"), IVM_INVALID_PLAN, "\"a,\"");
+    fails_with(ivm_plan_aggregate(scan("t"), ",a"), IVM_INVALID_PLAN, "\",a\"");
+    fails_with(ivm_plan_join(scan("t"), scan("u"), "a = b, c"), IVM_INVALID_PLAN, "\"c\"");
+    fails_with(ivm_plan_join(scan("t"), scan("u"), "a = b, = c"), IVM_INVALID_PLAN, "\"= c\"");
+    fails_with(ivm_plan_join(scan("t"), scan("u"), "a = "), IVM_INVALID_PLAN, "\"a =\"");
+    fails_with(ivm_plan_join(scan("t"), scan("u"), "a == b"), IVM_INVALID_PLAN, "\"a == b\"");
+    fails_with(ivm_plan_join(scan("t"), scan("u"), "a = b = c"), IVM_INVALID_PLAN, "\"a = b = c\"");
+    fails_with(ivm_plan_join(scan("t"), scan("u"), "a = b,"), IVM_INVALID_PLAN, "");
+}
+
+Test(plan_build, joins_keep_their_pairs)
+{
+    ivm_plan *plan = ivm_plan_join(scan("t"), scan("u"), "t.a=u.b , t.c =  u.d,x=y");
+    cr_assert_not_null(plan);
+    cr_assert_eq(plan->on_count, (size_t)3);
+    static const char *const names[] = { "t.a", "u.b", "t.c", "u.d", "x", "y" };
+    for (int i = 0; i < 6; i++) {
+        cr_expect_str_eq(plan->on[i], names[i]);
+    }
+    cr_expect_str_eq(plan->inputs[1]->table, "u");
+    ivm_plan_free(plan);
+    plan = ivm_plan_join_many((ivm_plan *[]){ scan("a"), scan("b"), scan("c") }, 3, NULL);
+    cr_assert_not_null(plan);
+    cr_expect_eq(plan->inputs_count, (size_t)3);
+    cr_expect_eq(plan->on_count, (size_t)0);
+    ivm_plan_free(plan);
+}
+
+Test(plan_build, joins_take_all_inputs_whatever_the_outcome)
+{
+    fails_with(ivm_plan_join(scan("t"), NULL, NULL), IVM_INVALID_ARGUMENT, "input");
+    fails_with(ivm_plan_join_many((ivm_plan *[]){ scan("a"), NULL, scan("c") }, 3, NULL), IVM_INVALID_ARGUMENT, "input");
+    fails_with(ivm_plan_join_many((ivm_plan *[]){ scan("a") }, 1, NULL), IVM_INVALID_PLAN, "not 1");
+    fails_with(ivm_plan_join_many(NULL, 2, NULL), IVM_INVALID_ARGUMENT, "inputs");
+}
+
+Test(plan_build, conditions_of_joins_and_groups_add_up)
+{
+    ivm_plan *plan = ivm_plan_join_where(ivm_plan_join(scan("t"), scan("u"), NULL), ivm_column("p"));
+    cr_expect_str_eq(plan->where->text, "p");
+    plan = ivm_plan_join_where(plan, ivm_column("q"));
+    cr_expect_str_eq(plan->where->text, "and");
+    cr_expect_str_eq(plan->where->arguments[0]->text, "p");
+    cr_expect_str_eq(plan->where->arguments[1]->text, "q");
+    ivm_plan_free(plan);
+    plan = ivm_plan_having(ivm_plan_having(ivm_plan_aggregate(scan("t"), "a"), ivm_column("p")), ivm_column("q"));
+    cr_expect_str_eq(plan->where->text, "and");
+    ivm_plan_free(plan);
+}
+
+Test(plan_build, aggregates_keep_groups_and_calls)
+{
+    ivm_plan *plan = ivm_plan_aggregate(scan("t"), "a, t.b");
+    plan = ivm_plan_group(plan, "c", ivm_call1("lower", ivm_column("s")));
+    plan = ivm_plan_add(plan, "n", "count", NULL, NULL);
+    plan = ivm_plan_add(plan, "total", "sum", ivm_column("x"), ivm_column("p"));
+    cr_assert_not_null(plan);
+    cr_assert_eq(plan->columns_count, (size_t)3);
+    cr_expect_str_eq(plan->columns[2].name, "c");
+    cr_assert_eq(plan->aggregates_count, (size_t)2);
+    cr_expect_null(plan->aggregates[0].value);
+    cr_expect_str_eq(plan->aggregates[1].function, "sum");
+    cr_expect_str_eq(plan->aggregates[1].value->text, "x");
+    cr_expect_str_eq(plan->aggregates[1].where->text, "p");
+    ivm_plan_free(plan);
+}
+
+Test(plan_build, builders_want_the_plan_they_add_to)
+{
+    fails_with(ivm_plan_compute(scan("t"), "n", ivm_column("a")), IVM_INVALID_PLAN, "no project");
+    fails_with(ivm_plan_group(ivm_plan_project(scan("t"), "a"), "n", ivm_column("a")), IVM_INVALID_PLAN, "no aggregate");
+    fails_with(ivm_plan_add(scan("t"), "n", "sum", ivm_column("a"), ivm_column("b")), IVM_INVALID_PLAN, "no aggregate");
+    fails_with(ivm_plan_having(scan("t"), ivm_column("a")), IVM_INVALID_PLAN, "no aggregate");
+    fails_with(ivm_plan_join_where(scan("t"), ivm_column("a")), IVM_INVALID_PLAN, "no join");
+    fails_with(ivm_plan_filter(NULL, ivm_column("a")), IVM_INVALID_ARGUMENT, "input");
+    fails_with(ivm_plan_filter(scan("t"), NULL), IVM_INVALID_ARGUMENT, "condition");
+    fails_with(ivm_plan_compute(ivm_plan_project(scan("t"), NULL), NULL, ivm_column("a")), IVM_INVALID_ARGUMENT, "name");
+    fails_with(ivm_plan_compute(ivm_plan_project(scan("t"), NULL), "n", NULL), IVM_INVALID_ARGUMENT, "n is NULL");
+    fails_with(ivm_plan_add(ivm_plan_aggregate(scan("t"), NULL), NULL, "count", NULL, ivm_column("a")), IVM_INVALID_ARGUMENT, "name");
+    fails_with(ivm_plan_having(ivm_plan_aggregate(scan("t"), NULL), NULL), IVM_INVALID_ARGUMENT, "condition");
+    fails_with(ivm_plan_join_where(ivm_plan_join(scan("t"), scan("u"), NULL), NULL), IVM_INVALID_ARGUMENT, "condition");
+}
+
+Test(plan_build, a_failed_argument_never_becomes_a_count_of_rows)
+{
+    ivm_expr *argument = ivm_call1("lower", ivm_column(NULL));
+    fails_with(ivm_plan_add(ivm_plan_aggregate(scan("t"), NULL), "n", "count", argument, NULL), IVM_INVALID_ARGUMENT, "ivm_column");
+    ivm_expr *where = ivm_call1("not", ivm_column(NULL));
+    fails_with(ivm_plan_add(ivm_plan_aggregate(scan("t"), NULL), "n", "count", ivm_column("a"), where), IVM_INVALID_ARGUMENT, "ivm_column");
+}
+
+/* ---- Memory --------------------------------------------------------------------------------------------------------------------------- */
+
+static ivm_plan *build_all(void)
+{
+    ivm_plan *joined = ivm_plan_join(scan("t"), ivm_plan_scan_name("u", "v"), "t.a = v.b, t.c = v.d");
+    joined = ivm_plan_join_where(joined, ivm_call2("<", ivm_column("a"), ivm_literal(ivm_string("text"))));
+    joined = ivm_plan_join_where(joined, ivm_column("ok"));
+    ivm_plan *plan = ivm_plan_project(ivm_plan_filter(joined, ivm_column("p")), "a, b, c");
+    plan = ivm_plan_compute(
+        plan, "f", ivm_cast(ivm_call("least", (ivm_expr *[]){ ivm_column("a"), ivm_column("b"), ivm_column("c") }, 3), IVM_FLOAT64));
+    plan = ivm_plan_group(ivm_plan_aggregate(plan, "a"), "g", ivm_column("b"));
+    plan = ivm_plan_add(plan, "n", "count", NULL, NULL);
+    plan = ivm_plan_add(plan, "s", "sum", ivm_column("f"), ivm_column("p"));
+    return ivm_plan_having(plan, ivm_call2(">", ivm_column("n"), ivm_literal(ivm_int64(1))));
+}
+
+Test(plan_build, the_nth_allocation_failing_leaves_nothing)
+{
+    bool done = false;
+    for (uint64_t n = 1; !done; n++) {
+        test_allocator_arm(&allocator, n);
+        ivm_plan *plan = build_all();
+        done = !test_allocator_disarm(&allocator);
+        if (done) {
+            cr_expect_gt(n, (uint64_t)50);
+            cr_assert_not_null(plan);
+            ivm_plan_free(plan);
+        } else {
+            fails_with(plan, IVM_OUT_OF_MEMORY, "memory");
+        }
+    }
+}
