@@ -181,7 +181,7 @@ static ivm_status staging_prepare(ivm__step *step, ivm__staging *staging)
 {
     ivm_table *table = staging->table;
     if (table->key_count) {
-        staging->consolidates |= staging->weights_sum > INT64_MAX;
+        staging->consolidates |= staging->weights_sum >= INT64_MAX; /* the table may hold the row once */
     } else {
         const ivm__store *store = &table->store;
         staging->may_overflow = (ivm__weight)store->rows_live * store->weight_max + staging->weights_sum > INT64_MAX;
@@ -197,20 +197,25 @@ static ivm_status staging_prepare(ivm__step *step, ivm__staging *staging)
 
 /* ---- Parts ----------------------------------------------------------------------------------------------------------------------- */
 
-/* Rows of weight 0 are dropped: *chunk NULL where all are. */
+/* Rows of weight 0 are dropped: *chunk NULL where all are. Weights of 1 alone are as good as none. */
 static ivm_status zeros_drop(ivm__step *step, ivm__chunk **chunk)
 {
     const ivm__chunk *all = *chunk;
     uint32_t rows[IVM__CHUNK_ROWS], count = 0;
+    bool all_one = true;
     for (uint32_t i = 0; i < all->rows_count; i++) {
         rows[count] = i;
         count += all->weights[i] != 0;
+        all_one &= all->weights[i] == 0 || all->weights[i] == 1;
     }
-    if (count < all->rows_count) {
-        *chunk = count ? ivm__chunk_gather(step->arena, all, rows, count) : NULL;
-        return *chunk || !count ? IVM_OK : ivm__fail_memory(step->error);
+    if (count == all->rows_count) {
+        return IVM_OK;
     }
-    return IVM_OK;
+    *chunk = count ? ivm__chunk_gather(step->arena, all, rows, count) : NULL;
+    if (*chunk && all_one) {
+        (*chunk)->weights = NULL;
+    }
+    return *chunk || !count ? IVM_OK : ivm__fail_memory(step->error);
 }
 
 /* The chunk becomes the delta's as it is. */
