@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY_SIZE 128
+#define KEY_CELL_SIZE 63 /* of a cell in a key, cut to it */
+#define KEY_SIZE (2 * (KEY_CELL_SIZE + 1) + 1)
 #define GROUPS_MAX 4096 /* a power of two, far more than there are */
 #define NEAR 1e-12
 
@@ -44,12 +45,15 @@ static check_group *group_at(view_check *check, const char *key)
 /* Numbers are written with two digits so that 10 and 10.00 are one group. */
 static void key_append(char *key, const char *cell, bool number)
 {
+    char digits[KEY_CELL_SIZE + 1];
     size_t size = strlen(key);
     if (number) {
-        snprintf(key + size, KEY_SIZE - size, "%.2f|", strtod(cell, NULL));
-    } else {
-        snprintf(key + size, KEY_SIZE - size, "%s|", cell);
+        snprintf(digits, sizeof digits, "%.2f", strtod(cell, NULL));
+        cell = digits;
     }
+    size_t cell_size = strnlen(cell, KEY_CELL_SIZE);
+    memcpy(key + size, cell, cell_size);
+    memcpy(key + size + cell_size, "|", 2);
 }
 
 static bool column_is_number(flights_table table, size_t column)

@@ -1,6 +1,6 @@
-/* The hand-written star loop; see floor.h. Blocks of 128 facts: hash and prefetch all four dimensions, then compare the first slot of
+/* The hand-written star loop; see floor.h. Blocks of 128 fact rows: hash and prefetch all four dimensions, then compare the first slot of
  * each without a branch and put the few that differ on a list, walk that list, and add to groups that the cached codes number directly.
- * Cost: four missed lines a fact, overlapped, and one appended row. */
+ * Cost: four missed lines a fact row, overlapped, and one appended row. */
 #include "floor.h"
 
 #include "arena.h"
@@ -51,8 +51,8 @@ void floor_open(floor_star *floor, const star_data *data)
     }
     floor->groups = memory_take((floor->groups_count + 1) * sizeof *floor->groups);
     for (int c = 0; c <= FLOOR_DIMENSIONS; c++) {
-        floor->kept[c] = memory_take(data->shape.facts * sizeof(int64_t));
-        memset(floor->kept[c], 1, data->shape.facts * sizeof(int64_t));
+        floor->kept[c] = memory_take(data->shape.fact_rows * sizeof(int64_t));
+        memset(floor->kept[c], 1, data->shape.fact_rows * sizeof(int64_t));
     }
 }
 
@@ -86,7 +86,7 @@ static void block_prefetch(const floor_dimension *dimension, const int64_t *keys
     }
 }
 
-/* Lists the facts whose first slot is another key's. */
+/* Lists the rows whose first slot is another key's. */
 static uint32_t block_compare(const floor_dimension *dimension, const int64_t *keys, uint32_t count, const uint32_t *slots, uint32_t *codes,
                               uint32_t *list)
 {
@@ -101,7 +101,7 @@ static uint32_t block_compare(const floor_dimension *dimension, const int64_t *k
     return listed;
 }
 
-/* Walks on for the listed facts; what has no partner stays on the list. */
+/* Walks on for the listed rows; what has no partner stays on the list. */
 static uint32_t block_walk(const floor_dimension *dimension, const int64_t *keys, const uint32_t *slots, uint32_t *codes, uint32_t *list,
                            uint32_t listed)
 {
@@ -164,28 +164,28 @@ void floor_push(floor_star *floor, const star_data *data, size_t first, size_t c
     for (size_t at = 0; at < count; at += BLOCK) {
         const int64_t *columns[FLOOR_DIMENSIONS + 1];
         for (int c = 0; c <= FLOOR_DIMENSIONS; c++) {
-            columns[c] = data->facts[c] + first + at;
+            columns[c] = data->fact_columns[c] + first + at;
         }
         block_push(floor, columns, (uint32_t)(count - at < BLOCK ? count - at : BLOCK));
     }
 }
 
-/* ---- The limit ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Bare probes ----------------------------------------------------------------------------------------------------------------- */
 
-limit_fact *limit_facts_make(const star_data *data)
+probe_row *probe_rows_make(const star_data *data)
 {
-    limit_fact *facts = memory_take(data->shape.facts * sizeof *facts);
-    for (size_t i = 0; i < data->shape.facts; i++) {
+    probe_row *rows = memory_take(data->shape.fact_rows * sizeof *rows);
+    for (size_t i = 0; i < data->shape.fact_rows; i++) {
         for (int d = 0; d < FLOOR_DIMENSIONS; d++) {
-            facts[i].keys[d] = data->facts[d][i];
+            rows[i].keys[d] = data->fact_columns[d][i];
         }
-        facts[i].amount = data->facts[FLOOR_DIMENSIONS][i];
-        facts[i].weight = 1;
+        rows[i].amount = data->fact_columns[FLOOR_DIMENSIONS][i];
+        rows[i].weight = 1;
     }
-    return facts;
+    return rows;
 }
 
-static inline uint32_t limit_code(const floor_dimension *dimension, int64_t key)
+static inline uint32_t probe_code(const floor_dimension *dimension, int64_t key)
 {
     uint64_t at = mix((uint64_t)key) & dimension->mask;
     for (;;) {
@@ -200,19 +200,19 @@ static inline uint32_t limit_code(const floor_dimension *dimension, int64_t key)
     }
 }
 
-void limit_run(floor_star *floor, const limit_fact *facts, size_t count)
+void probe_run(floor_star *floor, const probe_row *rows, size_t count)
 {
     const floor_dimension *d = floor->dimensions;
     for (size_t i = 0; i < count; i++) {
-        const limit_fact *fact = &facts[i], *later = &facts[i + AHEAD < count ? i + AHEAD : i];
+        const probe_row *row = &rows[i], *later = &rows[i + AHEAD < count ? i + AHEAD : i];
         for (int k = 0; k < FLOOR_DIMENSIONS; k++) {
             __builtin_prefetch(&d[k].slots[mix((uint64_t)later->keys[k]) & d[k].mask]);
         }
         uint32_t group = 0;
         for (int k = 0; k < FLOOR_DIMENSIONS; k++) {
-            group = group * d[k].codes_count + limit_code(&d[k], fact->keys[k]);
+            group = group * d[k].codes_count + probe_code(&d[k], row->keys[k]);
         }
-        floor->groups[group].sum += fact->weight * fact->amount;
-        floor->groups[group].count += fact->weight;
+        floor->groups[group].sum += row->weight * row->amount;
+        floor->groups[group].count += row->weight;
     }
 }

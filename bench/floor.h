@@ -1,7 +1,7 @@
 /* The floor: the star query written out by hand for one shape, keeping the same rows as the engine. What an engine takes beyond it is the
  * price of generality.
  *
- * And the limit: the same slots read a row at a time, sixteen rows ahead, over facts packed as rows of 48 bytes, with nothing kept.
+ * And the bare probes: the same slots read a row at a time, sixteen rows ahead, over fact rows packed as rows of 48 bytes, with nothing kept.
  * It shows that the floor is no slow one. */
 #ifndef IVM_BENCH_FLOOR_H
 #define IVM_BENCH_FLOOR_H
@@ -28,25 +28,25 @@ typedef struct floor_group {
 
 typedef struct floor_star {
     floor_dimension dimensions[FLOOR_DIMENSIONS];
-    floor_group *groups; /* one more than there are: facts without a partner go there */
+    floor_group *groups; /* one more than there are: rows without a partner go there */
     uint32_t groups_count;
-    int64_t *kept[FLOOR_DIMENSIONS + 1]; /* the facts so far, appended */
+    int64_t *kept[FLOOR_DIMENSIONS + 1]; /* the fact rows so far, appended */
     size_t kept_count;
 } floor_star;
 
-/* Fills the dimensions and touches the memory that the facts will take. */
+/* Fills the dimensions and touches the memory that the fact rows will take. */
 void floor_open(floor_star *floor, const star_data *data);
 void floor_close(floor_star *floor);
-/* Forgets facts and groups. */
+/* Forgets fact rows and groups. */
 void floor_clear(floor_star *floor);
-/* Takes in `count` facts from position `first` on: one batch. */
+/* Takes in `count` fact rows from position `first` on: one batch. */
 void floor_push(floor_star *floor, const star_data *data, size_t first, size_t count);
 
-/* A fact as a row. */
-typedef struct limit_fact {
+/* A fact row as it is packed. */
+typedef struct probe_row {
     int64_t keys[FLOOR_DIMENSIONS], amount, weight;
-} limit_fact;
-limit_fact *limit_facts_make(const star_data *data);
-void limit_run(floor_star *floor, const limit_fact *facts, size_t count);
+} probe_row;
+probe_row *probe_rows_make(const star_data *data);
+void probe_run(floor_star *floor, const probe_row *rows, size_t count);
 
 #endif

@@ -21,7 +21,7 @@ static const char help[] = "usage: ivm COMMAND [OPTIONS] [ARGUMENTS]\n"
 
 static const char bench_help[] = "usage: ivm bench NAME [OPTIONS]\n"
                                  "\n"
-                                 "  star    facts joined to four dimensions and aggregated: the engine against a hand-written loop\n"
+                                 "  star    fact rows joined to four dimensions and aggregated: the engine against a hand-written loop\n"
                                  "  prune   stars all of whose dimensions gain rows: all join terms against those that pruning leaves\n"
                                  "\n"
                                  "Each runs both sides in turn in one process, prints medians, and fails (exit 1) if the two sides\n"

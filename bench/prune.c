@@ -1,4 +1,4 @@
-/* `ivm bench prune`: stars of N dimensions, all of which gain rows in every batch beside the facts. The Moebius form without pruning
+/* `ivm bench prune`: stars of N dimensions, all of which gain rows in every batch beside the fact table. The Moebius form without pruning
  * runs 2^(N+1) - 1 terms a batch, with pruning one. Both engines get the same batches in turn; only pushes are timed, not the filling
  * nor the first batch, which builds the indexes. */
 #include "arena.h"
@@ -13,17 +13,17 @@
 
 static const char help[] = "usage: ivm bench prune [OPTIONS]\n"
                            "\n"
-                           "Stars of 3, 4, 5 and 8 dimensions whose foreign keys are declared: every batch brings 1,000 facts\n"
-                           "and 100 new rows of each dimension, facts refer to old and new rows alike. Time of the pushes\n"
+                           "Stars of 3, 4, 5 and 8 dimensions whose foreign keys are declared: every batch brings 1,000 fact rows\n"
+                           "and 100 new rows of each dimension, they refer to old and new rows alike. Time of the pushes\n"
                            "with all join terms (Moebius form, pruning off) over the time of those that pruning leaves.\n"
                            "\n"
                            "  --dimensions N   this star alone, 1 to 8\n"
-                           "  --rows N         facts before the first batch (default 100000)\n"
+                           "  --rows N         fact rows before the first batch (default 100000)\n"
                            "  --batches N      batches a round (default 10)\n"
                            "  --runs N         rounds (default 3)\n"
-                           "  --json           one line per figure: pruned_speedup_N, pruned_ns and unpruned_ns a fact\n";
+                           "  --json           one line per figure: pruned_speedup_N, pruned_ns and unpruned_ns a fact row\n";
 
-#define FACTS_A_BATCH 1000
+#define FACT_ROWS_A_BATCH 1000
 #define ROWS_A_BATCH 100
 #define DIMENSION_ROWS_OLD 1000
 #define GROUPED 2
@@ -44,7 +44,7 @@ static void star_fill(star_engine *star, const prune_bench *bench)
     for (uint32_t d = 0; d < bench->data.shape.dimensions; d++) {
         star_batch_dimension(star, batch, d, (star_part){ &bench->data, 0, DIMENSION_ROWS_OLD });
     }
-    star_batch_facts(star, batch, (star_part){ &bench->data, 0, bench->rows });
+    star_batch_fact_rows(star, batch, (star_part){ &bench->data, 0, bench->rows });
     star_push(star, batch, NULL);
 }
 
@@ -55,7 +55,7 @@ static uint64_t batch_push(star_engine *star, const prune_bench *bench, uint64_t
     for (uint32_t d = 0; d < bench->data.shape.dimensions; d++) {
         star_batch_dimension(star, batch, d, (star_part){ &bench->data, DIMENSION_ROWS_OLD + number * ROWS_A_BATCH, ROWS_A_BATCH });
     }
-    star_batch_facts(star, batch, (star_part){ &bench->data, bench->rows + number * FACTS_A_BATCH, FACTS_A_BATCH });
+    star_batch_fact_rows(star, batch, (star_part){ &bench->data, bench->rows + number * FACT_ROWS_A_BATCH, FACT_ROWS_A_BATCH });
     uint64_t start = clock_nanoseconds();
     star_push(star, batch, &stats);
     *terms += number ? stats.terms_run : 0;
@@ -89,9 +89,9 @@ static void round_run(prune_bench *bench, size_t round)
     }
     star_rows(&pruned, row_digest, &pruned_digest);
     star_rows(&unpruned, row_digest, &unpruned_digest);
-    double facts = (double)(bench->batches * FACTS_A_BATCH);
-    bench->pruned[round] = (double)pruned_spent / facts;
-    bench->unpruned[round] = (double)unpruned_spent / facts;
+    double rows = (double)(bench->batches * FACT_ROWS_A_BATCH);
+    bench->pruned[round] = (double)pruned_spent / rows;
+    bench->unpruned[round] = (double)unpruned_spent / rows;
     bench->ratio[round] = bench->unpruned[round] / bench->pruned[round];
     bench->unequal |= pruned_digest != unpruned_digest;
     star_engine_close(&pruned);
@@ -113,7 +113,7 @@ static void figures_print(prune_bench *bench, bool json)
         figure_print(&(figure){ "prune", metric, ratio, "dimensions", n });
         return;
     }
-    printf("%u dimensions   all %4llu terms a batch: %8.1f ns a fact   pruned to %llu: %6.1f   %5.1f times as fast (%.1f to %.1f)\n", n,
+    printf("%u dimensions   all %4llu terms a batch: %8.1f ns a fact row   pruned to %llu: %6.1f   %5.1f times as fast (%.1f to %.1f)\n", n,
            (unsigned long long)(bench->unpruned_terms / bench->batches), unpruned,
            (unsigned long long)(bench->pruned_terms / bench->batches), pruned, ratio, bench->ratio[0], bench->ratio[bench->runs - 1]);
     fflush(stdout);
@@ -124,10 +124,10 @@ static void star_measure(prune_bench *bench, uint32_t dimensions, bool json)
     uint64_t batches = bench->batches + 1;
     star_shape shape = { .dimensions = dimensions,
                          .dimension_rows = (uint32_t)(DIMENSION_ROWS_OLD + batches * ROWS_A_BATCH),
-                         .facts = (uint32_t)(bench->rows + batches * FACTS_A_BATCH),
-                         .facts_first = (uint32_t)bench->rows,
+                         .fact_rows = (uint32_t)(bench->rows + batches * FACT_ROWS_A_BATCH),
+                         .fact_rows_first = (uint32_t)bench->rows,
                          .rows_first = DIMENSION_ROWS_OLD,
-                         .facts_step = FACTS_A_BATCH,
+                         .fact_rows_step = FACT_ROWS_A_BATCH,
                          .rows_step = ROWS_A_BATCH };
     for (uint32_t d = 0; d < dimensions; d++) {
         shape.attributes[d] = 16;

@@ -1,5 +1,5 @@
-/* `ivm bench star`: facts joined to four dimensions of 100,000 rows, grouped by their attributes (16 x 16 x 4 x 4), sum and count. The
- * engine takes them in batches of borrowed columns, the floor the same batches, the limit all facts at once; they run in turn in one
+/* `ivm bench star`: fact rows joined to four dimensions of 100,000 rows, grouped by their attributes (16 x 16 x 4 x 4), sum and count. The
+ * engine takes them in batches of borrowed columns, the floor the same batches, the bare probes all fact rows at once; they run in turn in one
  * process, the first round uncounted, and a round's ratios are taken from that round. Making the data and the dimensions is not timed. */
 #include "arena.h"
 #include "command.h"
@@ -14,15 +14,15 @@
 static const char help[] = "usage: ivm bench star [OPTIONS]\n"
                            "\n"
                            "Fact rows (four keys and an amount, int64) joined to four dimensions of 100,000 rows each and\n"
-                           "aggregated into 4096 groups: nanoseconds a fact of the engine, of a hand-written loop for the same\n"
-                           "query that keeps the same rows (the floor), and of the bare probes over packed rows (the limit:\n"
-                           "it shows that the floor is no slow one). Both results are compared group by group.\n"
+                           "aggregated into 4096 groups: nanoseconds a fact row of the engine, of a loop written by hand for the same\n"
+                           "query that keeps the same rows (the floor), and of bare probes over packed rows, which show that\n"
+                           "the floor is no slow one. Both results are compared group by group.\n"
                            "\n"
-                           "  --rows N    facts a round (default 2000000)\n"
-                           "  --batch N   facts a batch (default: 1000, then 100000)\n"
+                           "  --rows N    fact rows a round (default 2000000)\n"
+                           "  --batch N   fact rows a batch (default: 1000, then 100000)\n"
                            "  --runs N    rounds that count, after one that does not (default 5)\n"
                            "  --json      one line per figure: engine_over_floor (the larger of the batch sizes),\n"
-                           "              floor_over_limit, and per batch size engine_ns, floor_ns and their ratio\n";
+                           "              floor_over_probe, and per batch size engine_ns, floor_ns and their ratio\n";
 
 #define SIZES_MAX 2
 
@@ -33,11 +33,11 @@ typedef struct batch_timing {
 typedef struct star_bench {
     star_data data;
     floor_star floor;
-    limit_fact *limit_facts;
+    probe_row *probe_rows;
     uint64_t sizes[SIZES_MAX];
     size_t sizes_count, runs;
     batch_timing timings[SIZES_MAX];
-    double limit[RUNS_MAX], limit_ratio[RUNS_MAX];
+    double probe[RUNS_MAX], probe_ratio[RUNS_MAX];
     uint64_t unequal;
 } star_bench;
 
@@ -45,19 +45,19 @@ typedef struct star_bench {
 
 static size_t batch_count(const star_bench *bench, size_t at, uint64_t size)
 {
-    size_t left = bench->data.shape.facts - at;
+    size_t left = bench->data.shape.fact_rows - at;
     return left < size ? left : (size_t)size;
 }
 
 static double floor_pass(star_bench *bench, uint64_t size)
 {
-    size_t facts = bench->data.shape.facts;
+    size_t rows = bench->data.shape.fact_rows;
     floor_clear(&bench->floor);
     uint64_t start = clock_nanoseconds();
-    for (size_t at = 0; at < facts; at += size) {
+    for (size_t at = 0; at < rows; at += size) {
         floor_push(&bench->floor, &bench->data, at, batch_count(bench, at, size));
     }
-    return (double)(clock_nanoseconds() - start) / (double)facts;
+    return (double)(clock_nanoseconds() - start) / (double)rows;
 }
 
 typedef struct group_comparison {
@@ -101,24 +101,24 @@ static double engine_pass(star_bench *bench, uint64_t size)
     }
     star_push(&star, batch, NULL);
     uint64_t start = clock_nanoseconds();
-    for (size_t at = 0; at < shape->facts; at += size) {
+    for (size_t at = 0; at < shape->fact_rows; at += size) {
         batch = star_batch(&star);
-        star_batch_facts(&star, batch, (star_part){ &bench->data, at, batch_count(bench, at, size) });
+        star_batch_fact_rows(&star, batch, (star_part){ &bench->data, at, batch_count(bench, at, size) });
         star_push(&star, batch, NULL);
     }
-    double spent = (double)(clock_nanoseconds() - start) / (double)shape->facts;
+    double spent = (double)(clock_nanoseconds() - start) / (double)shape->fact_rows;
     bench->unequal += unequal_count(bench, &star);
     star_engine_close(&star);
     return spent;
 }
 
-static double limit_pass(star_bench *bench)
+static double probe_pass(star_bench *bench)
 {
-    size_t facts = bench->data.shape.facts;
+    size_t rows = bench->data.shape.fact_rows;
     floor_clear(&bench->floor);
     uint64_t start = clock_nanoseconds();
-    limit_run(&bench->floor, bench->limit_facts, facts);
-    return (double)(clock_nanoseconds() - start) / (double)facts;
+    probe_run(&bench->floor, bench->probe_rows, rows);
+    return (double)(clock_nanoseconds() - start) / (double)rows;
 }
 
 /* ---- Rounds -------------------------------------------------------------------------------------------------------------------- */
@@ -134,13 +134,13 @@ static void round_run(star_bench *bench, size_t round)
         timing->engine[place] = engine_pass(bench, bench->sizes[s]);
         timing->ratio[place] = timing->engine[place] / floor;
     }
-    bench->limit[place] = limit_pass(bench);
-    bench->limit_ratio[place] = floor / bench->limit[place];
+    bench->probe[place] = probe_pass(bench);
+    bench->probe_ratio[place] = floor / bench->probe[place];
 }
 
 static void figures_print(star_bench *bench, bool json)
 {
-    double worst = 0, limit = median(bench->limit, bench->runs), over_limit = median(bench->limit_ratio, bench->runs);
+    double worst = 0, probe = median(bench->probe, bench->runs), over_probe = median(bench->probe_ratio, bench->runs);
     for (size_t s = 0; s < bench->sizes_count; s++) {
         batch_timing *timing = &bench->timings[s];
         double floor = median(timing->floor, bench->runs), engine = median(timing->engine, bench->runs);
@@ -151,32 +151,32 @@ static void figures_print(star_bench *bench, bool json)
             figure_print(&(figure){ "star", "engine_ns", engine, "batch", bench->sizes[s] });
             figure_print(&(figure){ "star", "engine_over_floor_of_batch", ratio, "batch", bench->sizes[s] });
         } else {
-            printf("batches of %6llu   engine %6.1f ns a fact   floor %6.1f   engine over floor %.2f (%.2f to %.2f)\n",
+            printf("batches of %6llu   engine %6.1f ns a fact row   floor %6.1f   engine over floor %.2f (%.2f to %.2f)\n",
                    (unsigned long long)bench->sizes[s], engine, floor, ratio, timing->ratio[0], timing->ratio[bench->runs - 1]);
         }
     }
     if (json) {
-        figure_print(&(figure){ "star", "limit_ns", limit, NULL, 0 });
-        figure_print(&(figure){ "star", "floor_over_limit", over_limit, NULL, 0 });
+        figure_print(&(figure){ "star", "probe_ns", probe, NULL, 0 });
+        figure_print(&(figure){ "star", "floor_over_probe", over_probe, NULL, 0 });
         figure_print(&(figure){ "star", "engine_over_floor", worst, NULL, 0 });
     } else {
-        printf("limit %.1f ns a fact, floor over limit %.2f; %zu rounds of %u facts, medians\n", limit, over_limit, bench->runs,
-               bench->data.shape.facts);
+        printf("probes alone %.1f ns a fact row, floor over probes %.2f; %zu rounds of %u fact rows, medians\n", probe, over_probe,
+               bench->runs, bench->data.shape.fact_rows);
     }
 }
 
 static void bench_run(star_bench *bench, uint64_t rows)
 {
     const star_shape shape = {
-        .dimensions = FLOOR_DIMENSIONS, .dimension_rows = 100000, .attributes = { 16, 16, 4, 4 }, .facts = (uint32_t)rows
+        .dimensions = FLOOR_DIMENSIONS, .dimension_rows = 100000, .attributes = { 16, 16, 4, 4 }, .fact_rows = (uint32_t)rows
     };
     star_data_make(&bench->data, &shape);
     floor_open(&bench->floor, &bench->data);
-    bench->limit_facts = limit_facts_make(&bench->data);
+    bench->probe_rows = probe_rows_make(&bench->data);
     for (size_t round = 0; round <= bench->runs; round++) {
         round_run(bench, round);
     }
-    free(bench->limit_facts);
+    free(bench->probe_rows);
     floor_close(&bench->floor);
 }
 

@@ -26,20 +26,20 @@ static void dimension_make(star_data *data, uint32_t dimension, random_state *ra
     }
 }
 
-static uint32_t rows_known(const star_shape *shape, uint32_t fact)
+static uint32_t rows_known(const star_shape *shape, uint32_t row)
 {
-    if (!shape->facts_step) {
+    if (!shape->fact_rows_step) {
         return shape->dimension_rows;
     }
-    uint32_t steps = fact < shape->facts_first ? 0 : (fact - shape->facts_first) / shape->facts_step + 1;
+    uint32_t steps = row < shape->fact_rows_first ? 0 : (row - shape->fact_rows_first) / shape->fact_rows_step + 1;
     return shape->rows_first + steps * shape->rows_step;
 }
 
 static void fact_keys_make(star_data *data, uint32_t dimension, random_state *random)
 {
     const star_shape *shape = &data->shape;
-    int64_t *keys = data->facts[dimension] = memory_take(shape->facts * sizeof(int64_t));
-    for (uint32_t i = 0; i < shape->facts; i++) {
+    int64_t *keys = data->fact_columns[dimension] = memory_take(shape->fact_rows * sizeof(int64_t));
+    for (uint32_t i = 0; i < shape->fact_rows; i++) {
         keys[i] = data->keys[dimension][random_below(random, rows_known(shape, i))];
     }
 }
@@ -52,8 +52,8 @@ void star_data_make(star_data *data, const star_shape *shape)
         dimension_make(data, d, &random);
         fact_keys_make(data, d, &random);
     }
-    int64_t *amounts = data->facts[shape->dimensions] = memory_take(shape->facts * sizeof(int64_t));
-    for (uint32_t i = 0; i < shape->facts; i++) {
+    int64_t *amounts = data->fact_columns[shape->dimensions] = memory_take(shape->fact_rows * sizeof(int64_t));
+    for (uint32_t i = 0; i < shape->fact_rows; i++) {
         amounts[i] = random_below(&random, AMOUNT_LIMIT);
     }
 }
@@ -63,9 +63,9 @@ void star_data_free(star_data *data)
     for (uint32_t d = 0; d < data->shape.dimensions; d++) {
         free(data->keys[d]);
         free(data->attributes[d]);
-        free(data->facts[d]);
+        free(data->fact_columns[d]);
     }
-    free(data->facts[data->shape.dimensions]);
+    free(data->fact_columns[data->shape.dimensions]);
     *data = (star_data){ 0 };
 }
 

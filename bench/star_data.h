@@ -1,5 +1,5 @@
 /* A star's rows as column arrays, made from a seed: a fact table F(k0 .. kN-1, amount) and dimensions D0 .. DN-1 of (key, attribute), all
- * int64 and not null, keys spread over 63 bits and never dense, each fact key drawn evenly from its dimension's keys. */
+ * int64 and not null, keys spread over 63 bits and never dense, each key of a fact row drawn evenly from its dimension's keys. */
 #ifndef IVM_BENCH_STAR_DATA_H
 #define IVM_BENCH_STAR_DATA_H
 
@@ -12,17 +12,17 @@ typedef struct star_shape {
     uint32_t dimensions;
     uint32_t dimension_rows;
     uint32_t attributes[STAR_DIMENSIONS_MAX]; /* an attribute is one of 0 .. attributes - 1 */
-    uint32_t facts;
-    /* Dimensions that grow: the first `facts_first` facts refer to the first `rows_first` rows of each, the next `facts_step` to
-     * `rows_step` more, and so on. All zero: every fact refers to any row. */
-    uint32_t facts_first, rows_first, facts_step, rows_step;
+    uint32_t fact_rows;
+    /* Dimensions that grow: the first `fact_rows_first` facts refer to the first `rows_first` rows of each, the next `fact_rows_step` to
+     * `rows_step` more, and so on. All zero: every fact row refers to any row. */
+    uint32_t fact_rows_first, rows_first, fact_rows_step, rows_step;
 } star_shape;
 
 typedef struct star_data {
     star_shape shape;
     int64_t *keys[STAR_DIMENSIONS_MAX];
     int64_t *attributes[STAR_DIMENSIONS_MAX];
-    int64_t *facts[STAR_DIMENSIONS_MAX + 1]; /* the keys, then the amount */
+    int64_t *fact_columns[STAR_DIMENSIONS_MAX + 1]; /* the keys, then the amount */
 } star_data;
 
 void star_data_make(star_data *data, const star_shape *shape);

@@ -34,9 +34,9 @@ static void fact_create(star_engine *star, uint32_t dimensions, ivm_error *error
     }
     columns[dimensions] = (ivm_column_definition){ "amount", IVM_INT64, true };
     ivm_table_options options = { .columns = columns, .columns_count = dimensions + 1 };
-    must(ivm_table_create(star->engine, "f", &options, &star->fact, error), error);
+    must(ivm_table_create(star->engine, "f", &options, &star->fact_table, error), error);
     for (uint32_t d = 0; d < dimensions; d++) {
-        must(ivm_foreign_key_declare(star->fact, names[d], star->dimensions[d], "id", IVM_RELY, NULL, error), error);
+        must(ivm_foreign_key_declare(star->fact_table, names[d], star->dimensions[d], "id", IVM_RELY, NULL, error), error);
     }
 }
 
@@ -61,7 +61,7 @@ static ivm_plan *star_plan(uint32_t dimensions, uint32_t grouped)
         plan = ivm_plan_group(plan, name, ivm_column(column));
     }
     plan = ivm_plan_add(plan, "total", "sum", ivm_column("f.amount"), NULL);
-    return ivm_plan_add(plan, "facts", "count", NULL, NULL);
+    return ivm_plan_add(plan, "fact_rows", "count", NULL, NULL);
 }
 
 void star_engine_open(star_engine *star, const star_shape *shape, uint32_t grouped, const ivm_planner_options *planner)
@@ -114,9 +114,9 @@ void star_batch_dimension(star_engine *star, ivm_batch *batch, uint32_t dimensio
     rows_add(batch, star->dimensions[dimension], columns, 2, part);
 }
 
-void star_batch_facts(star_engine *star, ivm_batch *batch, star_part part)
+void star_batch_fact_rows(star_engine *star, ivm_batch *batch, star_part part)
 {
-    rows_add(batch, star->fact, (const int64_t *const *)part.data->facts, part.data->shape.dimensions + 1, part);
+    rows_add(batch, star->fact_table, (const int64_t *const *)part.data->fact_columns, part.data->shape.dimensions + 1, part);
 }
 
 void star_push(star_engine *star, ivm_batch *batch, ivm_stats *stats)

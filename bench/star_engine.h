@@ -7,25 +7,25 @@
 
 typedef struct star_engine {
     ivm_engine *engine;
-    ivm_table *fact, *dimensions[STAR_DIMENSIONS_MAX];
-    ivm_view *view; /* the attributes it groups by, then total and facts */
+    ivm_table *fact_table, *dimensions[STAR_DIMENSIONS_MAX];
+    ivm_view *view; /* the attributes it groups by, then total and fact_rows */
 } star_engine;
 
 /* The view groups by the attributes of the first `grouped` dimensions. What fails ends the process with a line and exit code 2. */
 void star_engine_open(star_engine *star, const star_shape *shape, uint32_t grouped, const ivm_planner_options *planner);
 void star_engine_close(star_engine *star);
 
-/* A part of a batch: rows [first, first + count) of a dimension, or of the facts. The arrays stay borrowed until the push. */
+/* A part of a batch: rows [first, first + count) of a dimension, or of the fact table. The arrays stay borrowed until the push. */
 typedef struct star_part {
     const star_data *data;
     size_t first, count;
 } star_part;
 ivm_batch *star_batch(star_engine *star);
 void star_batch_dimension(star_engine *star, ivm_batch *batch, uint32_t dimension, star_part part);
-void star_batch_facts(star_engine *star, ivm_batch *batch, star_part part);
+void star_batch_fact_rows(star_engine *star, ivm_batch *batch, star_part part);
 void star_push(star_engine *star, ivm_batch *batch, ivm_stats *stats);
 
-/* The view's rows: calls `row` with the attributes, the total and the number of facts of each. */
+/* The view's rows: calls `row` with the attributes, the total and the number of fact rows of each. */
 typedef void star_row(void *context, const int64_t *cells, size_t cells_count);
 void star_rows(star_engine *star, star_row *row, void *context);
 
