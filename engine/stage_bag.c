@@ -9,12 +9,21 @@
 
 /* ---- Rows that come -------------------------------------------------------------------------------------------------------------- */
 
-void ivm__stage_row(ivm__store *store, const uint8_t *row, ivm__weight weight)
+void ivm__stage_put(ivm__store *store, const ivm__net *net, const uint32_t *rows, uint32_t count)
 {
-    assert(weight > 0);
-    ivm__row_id id = ivm__store_put(store, weight);
-    memcpy(ivm__store_row(store, id) + IVM__ROW_HEADER, row + IVM__ROW_HEADER, store->layout->body_bytes);
-    ivm__store_link(store, id);
+    ivm__row_id ids[IVM__CHUNK_ROWS];
+    uint32_t come = 0;
+    assert(count <= IVM__CHUNK_ROWS);
+    for (uint32_t i = 0; i < count; i++) {
+        ivm__weight weight = net->weights[rows[i]];
+        if (weight < 0) {
+            continue;
+        }
+        ids[come] = ivm__store_put(store, weight);
+        memcpy(ivm__store_row(store, ids[come++]) + IVM__ROW_HEADER, ivm__net_at(net, rows[i]) + IVM__ROW_HEADER,
+               store->layout->body_bytes);
+    }
+    ivm__store_link_rows(store, ids, come);
 }
 
 ivm_status ivm__stage_reserve(ivm__step *step, ivm_table *table, uint64_t rows)
@@ -25,7 +34,8 @@ ivm_status ivm__stage_reserve(ivm__step *step, ivm_table *table, uint64_t rows)
     return ivm__store_reserve(&table->store, rows) == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
 }
 
-ivm_status ivm__stage_append(ivm__step *step, ivm_table *table)
+/* Adds all rows of the table's delta, none of which is negative. */
+static ivm_status append(ivm__step *step, ivm_table *table)
 {
     const ivm__table_delta *delta = &table->delta;
     IVM_TRY(ivm__stage_reserve(step, table, delta->rows_count));
@@ -138,12 +148,10 @@ static ivm_status whole_index(ivm__step *step, ivm_table *table)
 
 static ivm_status rows_add(ivm__step *step, const ivm__staging *staging, const uint32_t *live, uint32_t live_count)
 {
-    const ivm__net *net = &staging->net;
     IVM_TRY(ivm__stage_reserve(step, staging->table, staging->rows_come));
-    for (uint32_t i = 0; i < live_count; i++) {
-        if (net->weights[live[i]] > 0) {
-            ivm__stage_row(&staging->table->store, ivm__net_at(net, live[i]), net->weights[live[i]]);
-        }
+    for (uint32_t first = 0; first < live_count; first += IVM__CHUNK_ROWS) {
+        uint32_t count = live_count - first < IVM__CHUNK_ROWS ? live_count - first : IVM__CHUNK_ROWS;
+        ivm__stage_put(&staging->table->store, &staging->net, live + first, count);
     }
     return IVM_OK;
 }
@@ -165,5 +173,5 @@ ivm_status ivm__stage_bag(ivm__step *step, ivm__staging *staging)
     if (staging->may_overflow) {
         IVM_TRY(each_chunk(step, table, chunk_weigh));
     }
-    return table->delta.shape == IVM_MIXED ? rows_add(step, staging, live, live_count) : ivm__stage_append(step, table);
+    return table->delta.shape == IVM_MIXED ? rows_add(step, staging, live, live_count) : append(step, table);
 }

@@ -107,23 +107,20 @@ ivm_status ivm__stage_by_key(ivm__step *step, ivm__staging *staging, ivm_change 
     return delete_keys(step, staging, chunk, &keys, rows, olds);
 }
 
-/* ---- Insertions alone ------------------------------------------------------------------------------------------------------------ */
+/* ---- Two rows of a key ----------------------------------------------------------------------------------------------------------- */
 
-/* Whether another row of the key is there after the step so far. */
-static bool key_taken(const ivm_table *table, const ivm__keys *keys, uint32_t key, uint32_t rows_allowed)
+static bool key_has_two(const ivm_table *table, const ivm__keys *keys, uint32_t key)
 {
-    uint32_t next = 0;
+    const uint64_t *words = keys->words + (size_t)key * keys->words_count;
+    uint32_t next = 0, found = 0;
     ivm__row_id row;
-    while ((row = ivm__index_find(table->key_index, keys->words + (size_t)key * keys->words_count, keys->hashes[key], &next)) !=
-           IVM__ROW_NONE) {
-        if (ivm__store_weight(&table->store, row, IVM__READ_CUR) > 0 && rows_allowed-- == 0) {
-            return true;
-        }
+    while (found < 2 && (row = ivm__index_find(table->key_index, words, keys->hashes[key], &next)) != IVM__ROW_NONE) {
+        found += ivm__store_weight(&table->store, row, IVM__READ_CUR) > 0;
     }
-    return false;
+    return found == 2;
 }
 
-/* Names the first key that has two rows now. */
+/* Names the first row that came whose key has two rows now. */
 static ivm_status doubles_fail(ivm__step *step, ivm_table *table)
 {
     for (uint32_t c = 0; c < table->delta.chunks_count; c++) {
@@ -132,7 +129,7 @@ static ivm_status doubles_fail(ivm__step *step, ivm_table *table)
         ivm__keys keys;
         IVM_TRY(keys_pack(step, table, chunk, table->key, &keys));
         for (uint32_t i = 0; i < chunk->rows_count; i++) {
-            if (key_taken(table, &keys, i, 1)) {
+            if (ivm__chunk_weight(chunk, i) > 0 && key_has_two(table, &keys, i)) {
                 return fail_key(step, table, chunk, i, IVM_DUPLICATE_KEY);
             }
         }
@@ -142,24 +139,42 @@ static ivm_status doubles_fail(ivm__step *step, ivm_table *table)
     return ivm__stage_fail(step, table, IVM_DUPLICATE_KEY, "two rows of one key", "");
 }
 
-static ivm_status insert_all(ivm__step *step, ivm_table *table)
+/* A weight above 1 is a key twice. */
+static ivm_status weights_check(ivm__step *step, const ivm_table *table)
 {
     for (uint32_t c = 0; c < table->delta.chunks_count; c++) {
         const ivm__chunk *chunk = table->delta.chunks[c];
         for (uint32_t i = 0; chunk->weights && i < chunk->rows_count; i++) {
-            if (chunk->weights[i] != 1) {
+            if (chunk->weights[i] > 1) {
                 return fail_key(step, table, chunk, i, IVM_DUPLICATE_KEY);
             }
         }
     }
+    return IVM_OK;
+}
+
+/* ---- Insertions alone ------------------------------------------------------------------------------------------------------------ */
+
+/* Doubles are looked for block by block: the slots of one key lie side by side, and many would take long to fill. */
+static ivm_status insert_all(ivm__step *step, ivm_table *table)
+{
     assert(table->key_index->doubles == 0);
-    IVM_TRY(ivm__stage_append(step, table));
-    return table->key_index->doubles ? doubles_fail(step, table) : IVM_OK;
+    IVM_TRY(weights_check(step, table));
+    IVM_TRY(ivm__stage_reserve(step, table, table->delta.rows_count));
+    for (uint32_t c = 0; c < table->delta.chunks_count; c++) {
+        if (ivm__store_put_chunk(&table->store, table->delta.chunks[c], NULL) != IVM_OK) {
+            return ivm__fail_memory(step->error);
+        }
+        if (table->key_index->doubles) {
+            return doubles_fail(step, table);
+        }
+    }
+    return IVM_OK;
 }
 
 /* ---- Net rows -------------------------------------------------------------------------------------------------------------------- */
 
-/* What goes must be the table's own row, once: olds[i] is then where it lies. Weights out of range are told when no row is missing. */
+/* What goes must be the table's own row, once. olds[i]: the table's row of the key. Weights out of range are told when no row is missing. */
 static ivm_status chunk_verify(ivm__step *step, const ivm__staging *staging, const ivm__chunk *chunk, const uint32_t *live,
                                ivm__row_id *olds, bool *overflow)
 {
@@ -181,7 +196,7 @@ static ivm_status chunk_verify(ivm__step *step, const ivm__staging *staging, con
             return ivm__stage_fail(step, table, IVM_ROW_NOT_FOUND, "no further row equals", text);
         }
         *overflow |= before + weight > INT64_MAX;
-        olds[i] = before ? rows[i] : IVM__ROW_NONE;
+        olds[i] = rows[i];
     }
     return IVM_OK;
 }
@@ -215,32 +230,56 @@ static ivm_status rows_remove(ivm__step *step, const ivm__staging *staging, cons
     return IVM_OK;
 }
 
-static ivm_status chunk_insert(ivm__step *step, const ivm__staging *staging, const ivm__chunk *chunk, const uint32_t *live)
+/* Where the table has a row of the key of one that comes, it must be one that goes, and each such may be followed by one alone. Those that
+ * go are the rows touched so far, and their number among these tells them apart. */
+static ivm_status successors_check(ivm__step *step, const ivm__staging *staging, const uint32_t *live, uint32_t live_count,
+                                   const ivm__row_id *olds)
 {
-    ivm_table *table = staging->table;
-    ivm__keys keys;
-    IVM_TRY(keys_pack(step, table, chunk, table->key, &keys));
-    for (uint32_t i = 0; i < chunk->rows_count; i++) {
-        ivm__weight weight = staging->net.weights[live[i]];
-        if (weight < 0) {
+    const ivm_table *table = staging->table;
+    bool *followed = ivm__arena_allocate(step->scratch, table->store.touched_count * sizeof *followed);
+    if (!followed) {
+        return ivm__fail_memory(step->error);
+    }
+    memset(followed, 0, table->store.touched_count * sizeof *followed);
+    for (uint32_t i = 0; i < live_count; i++) {
+        if (staging->net.weights[live[i]] < 0 || olds[i] == IVM__ROW_NONE) {
             continue;
         }
-        if (weight > 1 || key_taken(table, &keys, i, 0)) {
-            return fail_key(step, table, chunk, i, IVM_DUPLICATE_KEY);
+        uint32_t touch = ((const ivm__row_header *)(const void *)ivm__store_row(&table->store, olds[i]))->touch;
+        if (touch == 0 || followed[touch - 1]) {
+            return fail_key(step, table, table->delta.chunks[i / IVM__CHUNK_ROWS], i % IVM__CHUNK_ROWS, IVM_DUPLICATE_KEY);
         }
-        ivm__stage_row(&table->store, ivm__net_at(&staging->net, live[i]), 1);
+        followed[touch - 1] = true;
     }
     return IVM_OK;
 }
 
-static ivm_status rows_insert(ivm__step *step, const ivm__staging *staging, const uint32_t *live)
+/* How many of the rows that come follow one that goes: those alone find their key in the index. */
+static uint32_t successors_count(const ivm__net *net, const uint32_t *live, uint32_t count, const ivm__row_id *olds)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        found += net->weights[live[i]] > 0 && olds[i] != IVM__ROW_NONE;
+    }
+    return found;
+}
+
+static ivm_status rows_insert(ivm__step *step, const ivm__staging *staging, const uint32_t *live, uint32_t live_count,
+                              const ivm__row_id *olds)
 {
     ivm_table *table = staging->table;
+    uint32_t successors = 0;
+    assert(table->key_index->doubles == 0);
+    IVM_TRY(weights_check(step, table));
+    IVM_TRY(successors_check(step, staging, live, live_count, olds));
     IVM_TRY(ivm__stage_reserve(step, table, staging->rows_come));
-    for (uint32_t c = 0; c < table->delta.chunks_count; c++) {
-        ivm__arena_mark mark = ivm__arena_here(step->scratch);
-        IVM_TRY(chunk_insert(step, staging, table->delta.chunks[c], live + (size_t)c * IVM__CHUNK_ROWS));
-        ivm__arena_back(step->scratch, mark);
+    for (uint32_t first = 0; first < live_count; first += IVM__CHUNK_ROWS) {
+        uint32_t count = live_count - first < IVM__CHUNK_ROWS ? live_count - first : IVM__CHUNK_ROWS;
+        ivm__stage_put(&table->store, &staging->net, live + first, count);
+        successors += successors_count(&staging->net, live + first, count, olds + first);
+        if (table->key_index->doubles != successors) {
+            return doubles_fail(step, table);
+        }
     }
     return IVM_OK;
 }
@@ -260,5 +299,5 @@ ivm_status ivm__stage_keyed(ivm__step *step, ivm__staging *staging)
     }
     IVM_TRY(rows_verify(step, staging, live, olds));
     IVM_TRY(rows_remove(step, staging, live, live_count, olds));
-    return rows_insert(step, staging, live);
+    return rows_insert(step, staging, live, live_count, olds);
 }

@@ -46,10 +46,8 @@ ivm_status ivm__stage_bag(ivm__step *step, ivm__staging *staging) IVM_MUST_CHECK
 
 /* Room for so many rows more. */
 ivm_status ivm__stage_reserve(ivm__step *step, ivm_table *table, uint64_t rows) IVM_MUST_CHECK;
-/* Adds all rows of the table's delta, none of which is negative, to its store. */
-ivm_status ivm__stage_append(ivm__step *step, ivm_table *table) IVM_MUST_CHECK;
-/* Adds a row laid out as in the store, which has room for it. */
-void ivm__stage_row(ivm__store *store, const uint8_t *row, ivm__weight weight);
+/* Adds those of at most IVM__CHUNK_ROWS net rows whose weight is above 0; there is room. */
+void ivm__stage_put(ivm__store *store, const ivm__net *net, const uint32_t *rows, uint32_t count);
 
 /* "(9, "a")", cut to the size: cells of a chunk's row, of `columns` (NULL: the first). For messages. */
 #define IVM__ROW_TEXT_SIZE 160

@@ -222,6 +222,21 @@ Test(engine_stage, a_key_changed_a_hundred_thousand_times_is_one_change)
     model_close(&tested);
 }
 
+/* Quadratic work would take minutes. */
+Test(engine_stage, a_key_inserted_half_a_million_times_is_refused_soon)
+{
+    model_open(&tested);
+    part(BY_K, IVM_INSERT), row(0, 0, 0);
+    PUSH(IVM_OK);
+    part(BY_K, IVM_INSERT);
+    for (int i = 0; i < 500000; i++) {
+        row(2, i % 3, i % 2);
+    }
+    PUSH(IVM_DUPLICATE_KEY);
+    cr_assert_str_eq(error.message, "table by_k: a second row with key (-3)");
+    model_close(&tested);
+}
+
 Test(engine_stage, rows_that_come_and_go_take_no_more_room)
 {
     model_open(&tested);
