@@ -1,7 +1,8 @@
 /* Evaluation of expressions over chunks: one kernel a node, chosen once a chunk, and what all kernels need of arguments and results.
  *
- * What is lazy is lazy by subsets: an argument that can fail and is wanted for some rows alone is computed over a chunk of these rows, and
- * its values and failures are put back at their positions. Arguments that cannot fail are computed for all rows, which is cheaper.
+ * What is lazy is lazy in its failures: an argument that can fail and is wanted for some rows alone is computed for all, and the failures of
+ * the others are dropped. Where the rows are few, or texts would be made for nothing, it is computed over a chunk of these rows, and values
+ * and failures are put back at their positions.
  * Cost: a pass a node. */
 #include "evaluate.h"
 
@@ -72,6 +73,8 @@ ivm_status ivm__evaluate(const ivm__evaluation *at, const ivm__expression *node,
 
 /* ---- Subsets ----------------------------------------------------------------------------------------------------------------------- */
 
+#define PART_ROWS_SHARE 8u /* gathering a part costs about what computing eight times its rows does */
+
 /* The columns that the node reads, of these rows alone, into a chunk of uncarried ones. */
 static ivm_status gather_columns(const ivm__evaluation *at, const ivm__expression *node, const uint32_t *rows, ivm__chunk *part)
 {
@@ -132,12 +135,32 @@ static ivm_status evaluate_part(const ivm__evaluation *at, const ivm__expression
     return IVM_OK;
 }
 
+/* For all rows, the failures of the others unseen. */
+static ivm_status evaluate_masked(const ivm__evaluation *at, const ivm__expression *node, const uint32_t *rows, uint32_t count,
+                                  ivm__vector *out)
+{
+    uint8_t *failed = ivm__arena_allocate(at->step->scratch, at->chunk->rows_count);
+    if (!failed) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    memset(failed, 0, at->chunk->rows_count);
+    ivm__evaluation within = { .step = at->step, .chunk = at->chunk, .failed = failed };
+    IVM_TRY(ivm__evaluate(&within, node, out));
+    for (uint32_t i = 0; i < count; i++) {
+        at->failed[rows[i]] |= failed[rows[i]];
+    }
+    return IVM_OK;
+}
+
 ivm_status ivm__evaluate_for(const ivm__evaluation *at, const ivm__expression *node, const uint32_t *rows, uint32_t count, ivm__vector *out)
 {
     uint32_t rows_count = at->chunk->rows_count;
     assert(count <= rows_count);
-    if (!node->selective || count == rows_count) {
+    if (!ivm__is_selective(node) || count == rows_count) {
         return ivm__evaluate(at, node, out);
+    }
+    if (!node->makes_texts && count >= rows_count / PART_ROWS_SHARE) {
+        return evaluate_masked(at, node, rows, count, out);
     }
     if (!ivm__vector_make(at->step->scratch, out, node->type, rows_count, true)) {
         return IVM_OUT_OF_MEMORY;

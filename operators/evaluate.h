@@ -18,6 +18,11 @@ typedef ivm_status ivm__kernel(const ivm__evaluation *at, const ivm__expression 
 
 /* ---- Arguments (evaluate.c) -------------------------------------------------------------------------------------------------------- */
 
+/* Whether it matters for which rows the node is computed. */
+static inline bool ivm__is_selective(const ivm__expression *node)
+{
+    return node->fallible || node->makes_texts;
+}
 ivm_status ivm__evaluate(const ivm__evaluation *at, const ivm__expression *node, ivm__vector *out) IVM_MUST_CHECK;
 /* The same, but a row not among rows[0..count) need not have its value and does not fail; rows ascend. A value stands at its row's own
  * position; cells of the other rows are valid cells of no meaning. */

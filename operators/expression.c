@@ -75,13 +75,18 @@ bool ivm__node_fails(const ivm__expression *node)
     }
 }
 
-static void mark_fallible(ivm__expression *node)
+static bool node_makes_texts(const ivm__expression *node)
+{
+    return node->function == IVM__CONCAT || node->function == IVM__LOWER || node->function == IVM__UPPER;
+}
+
+static void mark_node(ivm__expression *node)
 {
     node->fallible = ivm__node_fails(node);
-    node->selective = node->fallible || node->function == IVM__LOWER || node->function == IVM__UPPER;
+    node->makes_texts = node_makes_texts(node);
     for (uint32_t i = 0; i < node->arguments_count; i++) {
         node->fallible |= node->arguments[i]->fallible;
-        node->selective |= node->arguments[i]->selective;
+        node->makes_texts |= node->arguments[i]->makes_texts;
     }
 }
 
@@ -127,7 +132,7 @@ ivm__expression *ivm__expression_make(ivm__memory *memory, ivm__function functio
     }
     memcpy(node->arguments, arguments, arguments_count * sizeof(ivm__expression *));
     node->arguments_count = arguments_count;
-    mark_fallible(node);
+    mark_node(node);
     return node;
 
 cleanup:

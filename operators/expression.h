@@ -50,7 +50,7 @@ typedef struct ivm__expression {
     uint32_t column;   /* IVM__COLUMN: of the chunk */
     bool is_null;      /* IVM__LITERAL */
     bool fallible;     /* some row can fail */
-    bool selective;    /* fallible or makes texts: worth computing for the rows alone that need it */
+    bool makes_texts;  /* worth computing for the rows alone that need it */
     ivm__wide cell;    /* IVM__LITERAL; a string holds a reference to its text */
     ivm__texts *texts; /* IVM__LITERAL of a string: where that reference goes back to */
     uint32_t arguments_count;

@@ -9,6 +9,20 @@ static void int64_to_float(const int64_t *restrict in, uint32_t rows_count, uint
     }
 }
 
+/* Where the unscaled value and the power of ten are doubles themselves, one division rounds once. */
+#define EXACT_INTEGER ((ivm__wide)1 << 53)
+#define EXACT_POWER 22u
+
+static void short_decimal_to_float(const ivm__wide *restrict in, uint32_t rows_count, uint32_t scale, uint64_t *restrict out)
+{
+    double power = (double)ivm__power_of_ten(scale);
+    for (uint32_t i = 0; i < rows_count; i++) {
+        bool exact = in[i] <= EXACT_INTEGER && in[i] >= -EXACT_INTEGER;
+        double value = ivm__likely(exact) ? (double)(int64_t)in[i] / power : ivm__decimal_to_double(ivm__int256_from(in[i]), scale, 1);
+        out[i] = ivm__float_word(value);
+    }
+}
+
 static void decimal_to_float(const ivm__wide *restrict in, uint32_t rows_count, uint32_t scale, uint64_t *restrict out)
 {
     for (uint32_t i = 0; i < rows_count; i++) {
@@ -65,7 +79,8 @@ ivm_status ivm__kernel_cast(const ivm__evaluation *at, const ivm__expression *no
     }
     assert(node->type == IVM_FLOAT64);
     if (ivm__type_is_wide(in.type)) {
-        decimal_to_float(in.cells, rows_count, IVM_TYPE_SCALE(in.type), out->cells);
+        uint32_t scale = IVM_TYPE_SCALE(in.type);
+        (scale <= EXACT_POWER ? short_decimal_to_float : decimal_to_float)(in.cells, rows_count, scale, out->cells);
     } else {
         int64_to_float(in.cells, rows_count, out->cells);
     }

@@ -32,16 +32,17 @@ ivm__inlined void sums_plain(const void *a, size_t a_stride, const void *b, size
     }
 }
 
-static bool sums_checked(const ivm__operand *a, const ivm__operand *b, uint32_t rows, sum_factors factors, ivm__wide *restrict out,
-                         uint8_t *restrict bad)
+/* `scaled`: a factor is not 1 or -1. A null's cells are 0 and in range. */
+ivm__inlined bool sums_check(const ivm__operand *a, const ivm__operand *b, uint32_t rows, sum_factors factors, bool scaled,
+                             ivm__wide *restrict out, uint8_t *restrict bad)
 {
     const ivm__wide *x = a->cells, *y = b->cells, bound = ivm__power_of_ten(IVM_DECIMAL_PRECISION_MAX);
     uint8_t any = 0;
     for (size_t i = 0; i < rows; i++) {
-        ivm__wide u = x[i * a->stride], v = y[i * b->stride], p, q, sum = 0;
-        bool over =
-            __builtin_mul_overflow(u, factors.a, &p) || __builtin_mul_overflow(v, factors.b, &q) || __builtin_add_overflow(p, q, &sum);
-        if (ivm__unlikely(over)) {
+        ivm__wide u = x[i * a->stride], v = y[i * b->stride], p = u, q = factors.b < 0 ? -v : v, sum = 0;
+        bool over = scaled && (__builtin_mul_overflow(u, factors.a, &p) || __builtin_mul_overflow(v, factors.b, &q));
+        over = over || __builtin_add_overflow(p, q, &sum);
+        if (scaled && ivm__unlikely(over)) {
             over = !sum_exact(u, factors.a, v, factors.b, &sum);
         }
         bad[i] = over || !fits(sum, bound);
@@ -49,6 +50,12 @@ static bool sums_checked(const ivm__operand *a, const ivm__operand *b, uint32_t 
         out[i] = sum;
     }
     return any;
+}
+
+static bool sums_checked(const ivm__operand *a, const ivm__operand *b, uint32_t rows, sum_factors factors, ivm__wide *out, uint8_t *bad)
+{
+    bool scaled = factors.a != 1 || (factors.b != 1 && factors.b != -1);
+    return scaled ? sums_check(a, b, rows, factors, true, out, bad) : sums_check(a, b, rows, factors, false, out, bad);
 }
 
 /* ---- Products ---------------------------------------------------------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ static uint32_t undecided_find(const decision *so_far, const uint8_t *without)
 static ivm_status evaluate_undecided(const ivm__evaluation *at, const ivm__expression *argument, const decision *so_far,
                                      const uint8_t *without, ivm__vector *out)
 {
-    uint32_t count = argument->selective ? undecided_find(so_far, without) : 0;
+    uint32_t count = ivm__is_selective(argument) ? undecided_find(so_far, without) : 0;
     return ivm__evaluate_for(at, argument, so_far->undecided, count, out);
 }
 
@@ -131,10 +131,25 @@ static void add_equal(const uint64_t *restrict equal, const uint8_t *restrict nu
     }
 }
 
+static bool is_plain_word(const ivm__expression *candidate, const ivm__operand *value)
+{
+    return candidate->function == IVM__LITERAL && !candidate->is_null && candidate->type == value->type && value->stride &&
+           !ivm__type_is_wide(value->type);
+}
+
+/* A literal among the candidates, the usual case, in one pass: equal values have equal words. */
+static void add_word(const uint64_t *restrict cells, uint64_t word, const decision *so_far)
+{
+    uint64_t *restrict truth = so_far->truth;
+    for (uint32_t i = 0; i < so_far->rows_count; i++) {
+        truth[i] |= cells[i] == word;
+    }
+}
+
 static ivm_status candidate_make(const ivm__evaluation *at, const ivm__expression *candidate, const ivm__operand *value,
                                  const decision *so_far, ivm__operand *operand)
 {
-    if (!candidate->selective) {
+    if (!ivm__is_selective(candidate)) {
         return ivm__operand_make(at, candidate, operand);
     }
     ivm__vector vector;
@@ -161,6 +176,10 @@ ivm_status ivm__kernel_in(const ivm__evaluation *at, const ivm__expression *node
     IVM_TRY(decision_make(at, true, out, &so_far));
     IVM_TRY(ivm__result_make(at, IVM_BOOL, &equal));
     for (uint32_t i = 1; i < node->arguments_count; i++) {
+        if (is_plain_word(node->arguments[i], &value)) {
+            add_word(value.cells, (uint64_t)node->arguments[i]->cell, &so_far);
+            continue;
+        }
         ivm__arena_mark mark = ivm__arena_here(at->step->scratch);
         ivm__operand candidate;
         IVM_TRY(candidate_make(at, node->arguments[i], &value, &so_far, &candidate));

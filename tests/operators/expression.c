@@ -95,6 +95,39 @@ Test(operators_expression, marks_are_never_cleared)
     ivm__expression_free(sum, &memory, &texts);
 }
 
+/* Few enough rows to be gathered: what they read and give is 8 and 16 bytes wide, with and without nulls. */
+Test(operators_expression, a_few_rows_of_many_fail_at_their_own_places)
+{
+    enum { MANY = 100 };
+    static uint64_t flag[MANY], number[MANY];
+    static ivm__wide big[MANY];
+    static uint8_t no_number[MANY], marks[MANY];
+    for (uint32_t i = 0; i < MANY; i++) {
+        flag[i] = i % 20 == 3;
+        number[i] = i == 43 ? (uint64_t)MAX : i == 63 ? 0 : i;
+        no_number[i] = i == 63;
+        big[i] = i == 83 ? ten(38) - 1 : 1000;
+    }
+    ivm__vector columns[] = { { IVM_BOOL, flag, NULL }, { IVM_INT64, number, no_number }, { NARROW, big, NULL } };
+    ivm__chunk many = { .rows_count = MANY, .columns_count = 3, .columns = columns };
+    memcpy(vectors, columns, sizeof columns);
+    ivm__expression *node = CALL(IVM__CASE, NARROW, column(0), call2(IVM__ADD, NARROW, column(2), plus_one(1)), column(2));
+    cr_assert_eq(ivm__expression_compute(node, &step, &many, &result, marks), IVM_OK);
+    for (uint32_t i = 0; i < MANY; i++) {
+        bool fails = i == 43 || i == 83, null = fails || i == 63;
+        cr_assert_eq(marks[i], fails, "row %u", i);
+        cr_assert_eq(ivm__is_null(&result, i), null, "row %u", i);
+        cr_assert(ivm__wide_cell(&result, i) == (null ? 0 : i % 20 == 3 ? 1001 + i : big[i]), "row %u", i);
+    }
+    ivm__expression_free(node, &memory, &texts);
+    cr_assert_eq(ivm__expression_compute(node = CALL(IVM__AND, IVM_BOOL, column(0), plus_one_positive(1)), &step, &many, &result, marks),
+                 IVM_OK);
+    cr_expect_eq(ivm__word(&result, 3), 1u);
+    cr_expect(ivm__is_null(&result, 63));
+    cr_expect_eq(ivm__word(&result, 4), 0u);
+    ivm__expression_free(node, &memory, &texts);
+}
+
 /* ---- Selecting, reading ----------------------------------------------------------------------------------------------------------------- */
 
 static void expect_selected(ivm__expression *condition, const char *wanted)

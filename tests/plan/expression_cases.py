@@ -14,7 +14,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 import oracle  # noqa: E402
 
-ROWS = 20
+ROWS = 40  # enough for a few rows of them to be computed apart
 COLUMNS = [("i", "int64"), ("j", "int64"), ("x", "float64"), ("y", "float64"), ("d", "decimal(6,2)"), ("e", "decimal(5,4)"),
            ("big", "decimal(38,0)"), ("wide", "decimal(38,12)"), ("s", "string"), ("t", "string"), ("p", "bool"), ("q", "bool"),
            ("day", "date"), ("at", "timestamp")]
@@ -205,7 +205,7 @@ def case_line(table, e, sc, rows):
 
 
 def main():
-    seed, cases, tables = [int(x) for x in sys.argv[1:4]] + [1, 500, 4][len(sys.argv) - 1:]
+    seed, cases, tables = [int(x) for x in sys.argv[1:4]] + [1, 400, 4][len(sys.argv) - 1:]
     rng = random.Random(seed)
     types = [oracle.parse_type(t) for _, t in COLUMNS]
     sc = oracle.Schema([(f"r.{c}", t) for (c, _), t in zip(COLUMNS, types)])
