@@ -140,6 +140,9 @@ static ivm_status make_stated(ivm_engine *engine, const ivm_explain_options *opt
         if (!fact->child || !fact->parent) {
             return ivm__fail(error, IVM_INVALID_ARGUMENT, "a stated foreign key needs two tables");
         }
+        if (fact->trust > IVM_TRACKED) {
+            return ivm__fail(error, IVM_INVALID_ARGUMENT, "%d is no trust", (int)fact->trust);
+        }
         ivm_table *child = ivm__table_named(engine, fact->child, strlen(fact->child));
         ivm_table *parent = ivm__table_named(engine, fact->parent, strlen(fact->parent));
         if (!child || !parent) {
@@ -206,21 +209,22 @@ static ivm_status decide_stated(ivm_view *view, const ivm_explain_options *optio
     return IVM_OK;
 }
 
+static const ivm__edges no_edges = { 0 };
+
 /* The last step's decision; before the first, nothing has changed and no fact is used. */
 static void decide_last(ivm_view *view, const ivm__term_plan *plan, const ivm__graph *graph, ivm__told_join *join)
 {
-    static const ivm__edges none = { 0 };
     if (plan->last.made) {
         join->decision = plan->last;
-        join->edges = &plan->edges;
+        join->edges = &plan->edges[plan->edges_last];
         return;
     }
     ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX] = { { 0 } };
     for (uint32_t i = 0; i < graph->leaves_count; i++) {
         leaves[i].table_insert_only = true;
     }
-    join->edges = &none;
-    ivm__term_decide(graph, &view->engine->planner, &none, leaves, UINT64_MAX >> (64 - graph->leaves_count), false, &join->decision);
+    join->edges = &no_edges;
+    ivm__term_decide(graph, &view->engine->planner, &no_edges, leaves, UINT64_MAX >> (64 - graph->leaves_count), false, &join->decision);
 }
 
 /* ---- The call ---------------------------------------------------------------------------------------------------------------------------- */
@@ -244,6 +248,9 @@ static ivm_status tell(ivm_view *view, const ivm_explain_options *options, ivm_e
         } else if (decide_stated(view, options, &stated, planned->graphs[i], &edges[i], &joins[i].decision) != IVM_OK) {
             status = ivm__fail_memory(error);
         }
+        if (joins[i].decision.options.fk_pruning == IVM_FK_PRUNING_OFF) {
+            joins[i].edges = &no_edges;
+        }
     }
     if (status == IVM_OK) {
         ivm__told told = { view->name, options != NULL, joins, planned->joins_count };
@@ -255,11 +262,24 @@ static ivm_status tell(ivm_view *view, const ivm_explain_options *options, ivm_e
     return status;
 }
 
-ivm_status ivm_explain(ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format, char **text, ivm_error *error)
+static ivm_status check_arguments(const ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format, char **text,
+                                  ivm_error *error)
 {
-    if (!view || !text || format > IVM_EXPLAIN_DOT || (stated && stated->version > IVM_EXPLAIN_OPTIONS_VERSION)) {
+    if (!view || !text || format > IVM_EXPLAIN_DOT) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_explain: view, format and text are wanted");
     }
+    if (stated && stated->version > IVM_EXPLAIN_OPTIONS_VERSION) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_explain: options of version %u are wanted", IVM_EXPLAIN_OPTIONS_VERSION);
+    }
+    if (stated && ((stated->shapes_count && !stated->shapes) || (stated->facts_count && !stated->facts))) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_explain: as many shapes and facts as counted are wanted");
+    }
+    return IVM_OK;
+}
+
+ivm_status ivm_explain(ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format, char **text, ivm_error *error)
+{
+    IVM_TRY(check_arguments(view, stated, format, text, error));
     ivm_engine *engine = view->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
     uint32_t count = view->planned->joins_count;

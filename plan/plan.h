@@ -29,25 +29,25 @@ typedef enum ivm__plan_op { IVM__PLAN_SCAN, IVM__PLAN_FILTER, IVM__PLAN_PROJECT,
 /* A named expression: a column of a project, a group or an aggregate. `name` NULL: the column's own. */
 typedef struct ivm__plan_column {
     char *name;
-    ivm_expr *value;      /* NULL: count of rows */
-    char *function;       /* aggregates */
-    ivm_expr *where;      /* aggregates */
+    ivm_expr *value; /* NULL: count of rows */
+    char *function;  /* aggregates */
+    ivm_expr *where; /* aggregates */
 } ivm__plan_column;
 
 struct ivm_plan {
     ivm__plan_op op;
-    char *table, *alias;  /* scan */
-    uint64_t table_id;    /* scan by handle; 0: by name */
+    char *table, *alias; /* scan */
+    uint64_t table_id;   /* scan by handle; 0: by name */
     ivm_plan **inputs;
     size_t inputs_count;
     ivm__plan_column *columns; /* project; aggregate: groups */
     size_t columns_count;
     ivm__plan_column *aggregates;
     size_t aggregates_count;
-    char **on;            /* pairs of names, 2 * on_count */
+    char **on; /* pairs of names, 2 * on_count */
     size_t on_count;
-    ivm_expr *where;      /* filter, join, having */
-    uint32_t depth;       /* of the plans below and with it */
+    ivm_expr *where; /* filter, join, having */
+    uint32_t depth;  /* of the plans below and with it */
 };
 
 /* The first cause of a failed builder of this thread, taken: it is empty after. Status IVM_OK where there is none. */
@@ -70,10 +70,10 @@ typedef struct ivm__node {
     ivm__plan_op op;
     ivm__named_column *columns;
     uint32_t columns_count;
-    bool *needed;          /* which of them are read above; all of them at the root */
+    bool *needed;              /* which of them are read above; all of them at the root */
     struct ivm__node **inputs; /* a join's: its leaves, nested inner joins flattened */
     uint32_t inputs_count;
-    ivm_table *table;      /* scan */
+    ivm_table *table;              /* scan */
     ivm__expression **expressions; /* project: a column each; filter, aggregate's having, join's residual: [0] */
     uint32_t expressions_count;
     ivm__expression **groups; /* aggregate */
@@ -102,8 +102,8 @@ ivm_status ivm__type_unify(ivm_type a, ivm_type b, ivm_type *type, ivm_error *er
 typedef struct ivm__graph_leaf {
     ivm__node *node;
     uint32_t columns_first, columns_count;
-    ivm_table *table;     /* the base table whose rows it repeats, filtered and projected or not; NULL for any other leaf */
-    uint32_t *origin;     /* of each column: the table's column, UINT32_MAX for a computed one */
+    ivm_table *table; /* the base table whose rows it repeats, filtered and projected or not; NULL for any other leaf */
+    uint32_t *origin; /* of each column: the table's column, UINT32_MAX for a computed one */
 } ivm__graph_leaf;
 
 typedef struct ivm__graph {
@@ -113,7 +113,7 @@ typedef struct ivm__graph {
     uint32_t columns_count;
     ivm__equality *equalities;
     uint32_t equalities_count;
-    uint32_t *class_of;   /* of each column: the least column equal to it directly or through others, by pairs of one type */
+    uint32_t *class_of;       /* of each column: the least column equal to it directly or through others, by pairs of one type */
     ivm__probe_order *orders; /* one a driver */
 } ivm__graph;
 
@@ -128,7 +128,7 @@ void ivm__probe_orders_free(ivm__graph *graph);
 /* ---- Facts over leaves (plan/facts.c): which leaf refers to which ------------------------------------------------------------------- */
 
 typedef struct ivm__edge {
-    uint32_t child, parent; /* leaves */
+    uint32_t child, parent;            /* leaves */
     uint32_t pairs_first, pairs_count; /* the equated columns, among the edges' pairs */
 } ivm__edge;
 
@@ -166,7 +166,7 @@ typedef struct ivm__decision {
     bool telescoping;
     double estimate_mobius, estimate_telescoping; /* probes */
     double cost[IVM_JOIN_LEAVES_MAX];             /* probes of a term that this leaf drives */
-    uint32_t order[IVM_JOIN_LEAVES_MAX]; /* telescoping: the leaves that have a term, each read as cur by those after it */
+    uint32_t order[IVM_JOIN_LEAVES_MAX];          /* telescoping: the leaves that have a term, each read as cur by those after it */
     uint32_t order_count;
     ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX];
 } ivm__decision;
@@ -174,11 +174,12 @@ typedef struct ivm__decision {
 /* A join's planner: from the step's leaf deltas to terms; what it decided last is what explain tells. */
 typedef struct ivm__term_plan {
     ivm_engine *engine;
-    ivm__graph *graph;      /* borrowed */
-    ivm__edges edges;       /* cached for facts_version */
+    ivm__graph *graph;              /* borrowed */
+    ivm__edges edges[2];            /* those of `now`, cached for facts_version, and those of `last` */
+    uint32_t edges_now, edges_last; /* which is which; one and the same while no fact changes */
     uint64_t facts_version;
-    ivm__decision now;      /* of the step under way */
-    ivm__decision last;     /* of the step last committed */
+    ivm__decision now;  /* of the step under way */
+    ivm__decision last; /* of the step last committed */
     uint64_t term_next; /* the cursor of ivm__decision_term() */
 } ivm__term_plan;
 

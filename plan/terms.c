@@ -219,9 +219,11 @@ static ivm_status refresh_edges(ivm__term_plan *plan)
     if (plan->facts_version == plan->engine->facts_version) {
         return IVM_OK;
     }
-    plan->edges.count = plan->edges.pairs_count = 0;
+    plan->edges_now = 1 - plan->edges_last; /* explain still tells of those that the last step used */
+    ivm__edges *edges = &plan->edges[plan->edges_now];
+    edges->count = edges->pairs_count = 0;
     for (const ivm_fact *fact = plan->engine->facts; fact; fact = fact->next) {
-        IVM_TRY(ivm__edges_add(&plan->edges, plan->graph, fact));
+        IVM_TRY(ivm__edges_add(edges, plan->graph, fact));
     }
     plan->facts_version = plan->engine->facts_version;
     return IVM_OK;
@@ -244,7 +246,7 @@ static ivm_status term_plan_begin(void *state, ivm__step *step, const ivm__leaf_
     if (refresh_edges(plan) != IVM_OK) {
         return ivm__fail_memory(step->error);
     }
-    ivm__term_decide(plan->graph, &step->planner, &plan->edges, leaves, empty, step->initial, &plan->now);
+    ivm__term_decide(plan->graph, &step->planner, &plan->edges[plan->edges_now], leaves, empty, step->initial, &plan->now);
     plan->term_next = 0;
     if (!plan->now.telescoping && plan->now.counts.run > IVM_MASKS_RUN_MAX) {
         return ivm__fail(step->error, IVM_UNSUPPORTED,
@@ -269,6 +271,7 @@ static void term_plan_commit(void *state)
     ivm__term_plan *plan = state;
     if (plan->now.made && !plan->now.initial) {
         plan->last = plan->now;
+        plan->edges_last = plan->edges_now;
     }
     plan->now.made = false;
 }
@@ -281,7 +284,8 @@ static void term_plan_undo(void *state)
 static void term_plan_free(void *state, ivm__memory *memory)
 {
     ivm__term_plan *plan = state;
-    ivm__edges_free(&plan->edges, memory);
+    ivm__edges_free(&plan->edges[0], memory);
+    ivm__edges_free(&plan->edges[1], memory);
     ivm__release(memory, plan, sizeof *plan);
 }
 

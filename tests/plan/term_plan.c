@@ -100,7 +100,7 @@ Test(plan_term_plan, edges_are_found_anew_only_when_facts_change)
     ivm_stats stats = { 0 };
     declare();
     cr_assert_eq(begin(plan, leaves, &stats, true), IVM_OK);
-    cr_assert_eq(plan->edges.count, 1u);
+    cr_assert_eq(plan->edges[plan->edges_now].count, 1u);
     test_allocator_arm(&it.allocator, 1);
     cr_assert_eq(begin(plan, leaves, &stats, true), IVM_OK);
     cr_assert_not(test_allocator_disarm(&it.allocator), "a step like the one before allocates nothing");

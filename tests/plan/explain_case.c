@@ -1,0 +1,196 @@
+/* See explain_case.h. */
+#include "explain_case.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+char *explain_told(fixture *it, ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format)
+{
+    char *text = NULL;
+    ivm_status status = ivm_explain(view, stated, format, &text, &it->error);
+    cr_assert_eq(status, IVM_OK, "%s", it->error.message);
+    return text;
+}
+
+static const json_t *member(const json_t *object, const char *name, json_type type)
+{
+    const json_t *found = json_object_get(object, name);
+    cr_assert_not_null(found, "no \"%s\"", name);
+    cr_assert_eq(json_typeof(found), type, "\"%s\" is of type %d", name, (int)json_typeof(found));
+    return found;
+}
+
+const char *explain_text_of(const json_t *object, const char *name)
+{
+    return json_string_value(member(object, name, JSON_STRING));
+}
+
+static size_t number_of(const json_t *object, const char *name)
+{
+    return (size_t)json_integer_value(member(object, name, JSON_INTEGER));
+}
+
+static uint64_t count_of(const json_t *object, const char *name)
+{
+    const json_t *found = json_object_get(object, name);
+    cr_assert_not_null(found, "no \"%s\"", name);
+    if (json_is_string(found)) {
+        uint64_t value = strtoull(json_string_value(found), NULL, 10);
+        cr_assert_gt(value, (uint64_t)INT64_MAX, "a string where a number fits");
+        return value;
+    }
+    cr_assert(json_is_integer(found));
+    return (uint64_t)json_integer_value(found);
+}
+
+static uint64_t mask_of(const char *text, size_t leaves_count)
+{
+    uint64_t mask = 0;
+    cr_assert_eq(strlen(text), leaves_count);
+    for (size_t i = 0; i < leaves_count; i++) {
+        cr_assert(text[i] == '0' || text[i] == '1');
+        mask = mask << 1 | (text[i] == '1');
+    }
+    return mask;
+}
+
+/* The masks of leaves that are unchanged and of those that are skipped. */
+static void check_leaves(const json_t *join, size_t leaves_count, uint64_t *empty, uint64_t *skip)
+{
+    const json_t *leaves = member(join, "leaves", JSON_ARRAY);
+    cr_assert_eq(json_array_size(leaves), leaves_count);
+    *empty = *skip = 0;
+    for (size_t i = 0; i < leaves_count; i++) {
+        const json_t *leaf = json_array_get(leaves, i), *skipped = json_object_get(leaf, "skipped"), *columns;
+        const char *delta = explain_text_of(leaf, "delta");
+        cr_assert_eq(number_of(leaf, "leaf"), i);
+        cr_assert_gt(strlen(explain_text_of(leaf, "name")), 0u);
+        columns = member(leaf, "columns", JSON_ARRAY);
+        cr_assert_gt(json_array_size(columns), 0u);
+        cr_assert(strcmp(delta, "unchanged") == 0 || strcmp(delta, "insert_only") == 0 || strcmp(delta, "mixed") == 0);
+        cr_assert(strcmp(delta, "unchanged") != 0 || number_of(leaf, "delta_rows") == 0);
+        cr_assert(json_is_boolean(skipped));
+        cr_assert(!json_is_true(skipped) || strcmp(delta, "mixed") != 0);
+        *empty |= (uint64_t)(strcmp(delta, "unchanged") == 0) << i;
+        *skip |= (uint64_t)json_is_true(skipped) << i;
+    }
+}
+
+static void check_pairs(const json_t *pairs)
+{
+    for (size_t i = 0; i < json_array_size(pairs); i++) {
+        const json_t *pair = json_array_get(pairs, i);
+        cr_assert_eq(json_array_size(pair), 2u);
+        cr_assert(json_is_string(json_array_get(pair, 0)) && json_is_string(json_array_get(pair, 1)));
+    }
+}
+
+static void check_facts(const json_t *join, size_t leaves_count)
+{
+    const json_t *facts = member(join, "facts", JSON_ARRAY);
+    for (size_t i = 0; i < json_array_size(facts); i++) {
+        const json_t *fact = json_array_get(facts, i);
+        cr_assert_lt(number_of(fact, "child"), leaves_count);
+        cr_assert_lt(number_of(fact, "parent"), leaves_count);
+        cr_assert_gt(json_array_size(member(fact, "on", JSON_ARRAY)), 0u);
+        check_pairs(member(fact, "on", JSON_ARRAY));
+    }
+}
+
+/* The listed masks are the first of those that run. */
+static void check_masks(const json_t *join, size_t leaves_count, uint64_t empty, uint64_t skip)
+{
+    uint64_t all = leaves_count == 64 ? UINT64_MAX : (1ull << leaves_count) - 1, run = count_of(join, "run"), mask = 0;
+    uint64_t free = all & ~skip & ~empty;
+    cr_assert_eq(count_of(join, "all"), all);
+    cr_assert_eq(count_of(join, "pruned") + count_of(join, "empty") + run, all);
+    cr_assert_eq(run, free == UINT64_MAX ? UINT64_MAX : (1ull << __builtin_popcountll(free)) - 1);
+    const json_t *masks = member(join, "masks", JSON_ARRAY), *states = json_object_get(join, "all_masks");
+    cr_assert_eq(json_array_size(masks), run < 64 ? run : 64);
+    for (size_t i = 0; i < json_array_size(masks); i++) {
+        mask = (mask - free) & free;
+        cr_assert_eq(mask_of(json_string_value(json_array_get(masks, i)), leaves_count), mask);
+    }
+    cr_assert_eq(states != NULL, leaves_count <= 6);
+    cr_assert(!states || json_array_size(states) == all);
+    for (uint64_t at = 1; states && at <= all; at++) {
+        const json_t *one = json_array_get(states, at - 1);
+        cr_assert_eq(mask_of(explain_text_of(one, "mask"), leaves_count), at);
+        cr_assert_str_eq(explain_text_of(one, "state"), at & skip ? "pruned" : at & empty ? "empty" : "run");
+    }
+}
+
+static void check_term(const json_t *term, size_t leaves_count, uint64_t skip)
+{
+    uint64_t deltas = 0, probed = 1ull << number_of(term, "driver");
+    const json_t *readings = member(term, "readings", JSON_ARRAY), *probes = member(term, "probes", JSON_ARRAY);
+    cr_assert_eq(json_array_size(readings), leaves_count);
+    for (size_t i = 0; i < leaves_count; i++) {
+        const char *reading = json_string_value(json_array_get(readings, i));
+        cr_assert(strcmp(reading, "delta") == 0 || strcmp(reading, "cur") == 0 || strcmp(reading, "old") == 0);
+        cr_assert(!(skip >> i & 1) || strcmp(reading, "cur") == 0);
+        deltas |= (uint64_t)(strcmp(reading, "delta") == 0) << i;
+    }
+    cr_assert_eq(mask_of(explain_text_of(term, "mask"), leaves_count), deltas);
+    cr_assert(deltas & probed, "the driver reads its delta");
+    cr_assert(json_integer_value(member(term, "sign", JSON_INTEGER)) == 1 || __builtin_popcountll(deltas) % 2 == 0);
+    cr_assert_eq(json_array_size(probes), leaves_count - 1);
+    for (size_t i = 0; i < json_array_size(probes); i++) {
+        size_t leaf = number_of(json_array_get(probes, i), "leaf");
+        cr_assert(leaf < leaves_count && !(probed >> leaf & 1), "each leaf is probed once");
+        probed |= 1ull << leaf;
+        check_pairs(member(json_array_get(probes, i), "on", JSON_ARRAY));
+    }
+}
+
+static void check_terms(const json_t *join, size_t leaves_count, uint64_t empty, uint64_t skip)
+{
+    const json_t *terms = member(join, "terms", JSON_ARRAY), *estimates = member(join, "estimated_probes", JSON_OBJECT);
+    uint64_t all = leaves_count == 64 ? UINT64_MAX : (1ull << leaves_count) - 1, run = count_of(join, "run");
+    bool mobius = strcmp(explain_text_of(join, "join_rule"), "mobius") == 0;
+    cr_assert(mobius || strcmp(explain_text_of(join, "join_rule"), "telescoping") == 0);
+    cr_assert(json_is_number(json_object_get(estimates, "mobius")) && json_is_number(json_object_get(estimates, "telescoping")));
+    uint64_t want = mobius ? run : (uint64_t)__builtin_popcountll(all & ~skip & ~empty);
+    cr_assert_eq(json_array_size(terms), want < 64 ? want : 64);
+    for (size_t i = 0; i < json_array_size(terms); i++) {
+        check_term(json_array_get(terms, i), leaves_count, skip);
+    }
+}
+
+json_t *explain_checked(fixture *it, ivm_view *view, const ivm_explain_options *stated)
+{
+    char *text = explain_told(it, view, stated, IVM_EXPLAIN_JSON);
+    json_error_t wrong;
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &wrong);
+    cr_assert_not_null(root, "%s at %d in %s", wrong.text, wrong.position, text);
+    ivm_text_free(text);
+    cr_assert_str_eq(explain_text_of(root, "view"), ivm_view_name(view));
+    cr_assert_eq(json_is_true(json_object_get(root, "stated")), stated != NULL);
+    const json_t *joins = member(root, "joins", JSON_ARRAY);
+    for (size_t i = 0; i < json_array_size(joins); i++) {
+        const json_t *join = json_array_get(joins, i);
+        size_t leaves_count = number_of(join, "inputs");
+        uint64_t empty, skip;
+        check_leaves(join, leaves_count, &empty, &skip);
+        check_facts(join, leaves_count);
+        cr_assert_eq(mask_of(explain_text_of(join, "skip_mask"), leaves_count), skip);
+        check_masks(join, leaves_count, ivm_engine_planner(it->engine).skip_empty ? empty : 0, skip);
+        check_terms(join, leaves_count, ivm_engine_planner(it->engine).skip_empty ? empty : 0, skip);
+    }
+    return root;
+}
+
+const json_t *explain_join(const json_t *root)
+{
+    return json_array_get(json_object_get(root, "joins"), 0);
+}
+
+void explain_member(const json_t *object, const char *name, const char *want)
+{
+    json_t *parsed = json_loads(want, JSON_DECODE_ANY, NULL);
+    cr_assert_not_null(parsed, "%s", want);
+    char *got = json_dumps(json_object_get(object, name), JSON_ENCODE_ANY);
+    cr_assert(json_equal(json_object_get(object, name), parsed), "\"%s\" is %s", name, got);
+    free(got);
+    json_decref(parsed);
+}
