@@ -132,9 +132,8 @@ uint32_t ivm__net_take_key(ivm__net *net, const uint8_t *row, uint64_t key_hash,
             *place = keys->next[found];
             continue;
         }
-        bool is_old = old && ivm__net_equal(net, found, old);
-        old_seen |= is_old;
-        if (net->weights[found] + is_old > 0) {
+        old_seen |= old && ivm__net_equal(net, found, old); /* once the table's, it is there if it is above 0 here too */
+        if (net->weights[found] > 0) {
             net->weights[found]--;
             taken++;
         }

@@ -146,12 +146,11 @@ static ivm_status push_timed(ivm_engine *engine, const ivm_batch *batch, ivm_sta
 
 ivm_status ivm_push_batch(ivm_engine *engine, ivm_batch *batch, ivm_stats *stats, ivm_error *error)
 {
-    ivm_status status;
     if (!engine || !batch) {
-        status = ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_push_batch: engine and batch are wanted");
-    } else {
-        status = batch_check(engine, batch, error);
+        ivm_batch_free(batch);
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_push_batch: engine and batch are wanted");
     }
+    ivm_status status = batch_check(engine, batch, error);
     if (status == IVM_OK) {
         status = ivm__engine_enter(engine, error);
         if (status == IVM_OK) {

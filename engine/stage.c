@@ -325,6 +325,7 @@ ivm_status ivm__stage_apply(ivm__step *step, const ivm_batch *batch)
     ivm__staging *stagings = NULL;
     IVM_TRY(parts_read(step, batch, &stagings));
     for (ivm__staging *staging = stagings; staging; staging = staging->next) {
+        assert(staging->table);
         IVM_TRY(staging->table->key_count ? ivm__stage_keyed(step, staging) : ivm__stage_bag(step, staging));
         step->stats->rows_in += staging->table->delta.rows_count;
     }

@@ -67,9 +67,7 @@ static ivm_status copies_take(ivm_table *table, const uint64_t *words, uint64_t 
     ivm__row_id row;
     while (*wanted > 0 && (row = ivm__index_find(table->whole, words, hash, &next)) != IVM__ROW_NONE) {
         ivm__weight weight = ivm__store_weight(&table->store, row, IVM__READ_CUR);
-        if (weight == 0) {
-            continue;
-        }
+        assert(weight > 0); /* each distinct row is met once a step */
         ivm__weight taken = weight < *wanted ? weight : *wanted;
         IVM_TRY(ivm__store_touch(&table->store, row));
         ivm__store_weight_set(&table->store, row, weight - taken);

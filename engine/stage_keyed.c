@@ -9,12 +9,13 @@
 
 /* ---- Rows of the table ----------------------------------------------------------------------------------------------------------- */
 
-/* The table's row of each key of the chunk, IVM__ROW_NONE where there is none: the step has not changed the table yet. */
-static ivm_status rows_find(ivm__step *step, const ivm_table *table, const ivm__keys *keys, ivm__row_id **rows)
+/* The table's row of each key of the chunk, IVM__ROW_NONE where there is none: the step has not changed the table yet. NULL: out of
+ * memory. */
+static ivm__row_id *rows_find(ivm__step *step, const ivm_table *table, const ivm__keys *keys)
 {
     ivm__row_id *found = ivm__arena_allocate(step->scratch, keys->rows_count * sizeof *found);
     if (!found) {
-        return ivm__fail_memory(step->error);
+        return NULL;
     }
     for (uint32_t i = 0; i < keys->rows_count; i++) {
         found[i] = IVM__ROW_NONE;
@@ -28,8 +29,7 @@ static ivm_status rows_find(ivm__step *step, const ivm_table *table, const ivm__
             found[positions[i]] = ids[i];
         }
     }
-    *rows = found;
-    return IVM_OK;
+    return found;
 }
 
 /* `columns`: where the chunk has the key; NULL: it has nothing else. */
@@ -92,13 +92,12 @@ ivm_status ivm__stage_by_key(ivm__step *step, ivm__staging *staging, ivm_change 
 {
     const ivm_table *table = staging->table;
     ivm__keys keys;
-    ivm__row_id *olds;
+    IVM_TRY(keys_pack(step, table, chunk, change == IVM_UPSERT ? table->key : NULL, &keys));
+    ivm__row_id *olds = rows_find(step, table, &keys);
     uint8_t **rows = ivm__net_room(&staging->net, step->scratch, chunk->rows_count);
-    if (!rows) {
+    if (!olds || !rows) {
         return ivm__fail_memory(step->error);
     }
-    IVM_TRY(keys_pack(step, table, chunk, change == IVM_UPSERT ? table->key : NULL, &keys));
-    IVM_TRY(rows_find(step, table, &keys, &olds));
     if (change == IVM_UPSERT) {
         ivm__layout_scatter(table->store.layout, chunk, NULL, 0, chunk->rows_count, rows);
         return upsert(staging, &keys, rows, olds);
@@ -180,9 +179,11 @@ static ivm_status chunk_verify(ivm__step *step, const ivm__staging *staging, con
 {
     const ivm_table *table = staging->table;
     ivm__keys keys;
-    ivm__row_id *rows;
     IVM_TRY(keys_pack(step, table, chunk, table->key, &keys));
-    IVM_TRY(rows_find(step, table, &keys, &rows));
+    const ivm__row_id *rows = rows_find(step, table, &keys);
+    if (!rows) {
+        return ivm__fail_memory(step->error);
+    }
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
         const uint8_t *old = row_at(table, rows[i]);
         ivm__weight before = old && ivm__net_equal(&staging->net, live[i], old);

@@ -399,6 +399,15 @@ Test(engine_batch, stated_shapes_are_checked)
     cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), IVM_INVALID_ARGUMENT, "what cancels was not net");
     cr_assert_str_eq(error.message, "table bag: its part is stated net but has equal rows");
     cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
+    ivm_batch_state_shape(batch, keyed, IVM_MIXED);
+    keyed_row(IVM_UPSERT, 7);
+    keyed_row(IVM_UPSERT, 7);
+    push(); /* of upserts it is not said which rows are equal */
+    ivm_batch_state_shape(batch, keyed, IVM_MIXED);
+    ivm_value values[] = { ivm_int64(7), ivm_string("a"), ivm_null() };
+    ivm_batch_row(batch, keyed, IVM_WEIGHTED, 0, values, 3);
+    keyed_row(IVM_DELETE, 7);
+    push(); /* a row of weight 0 is no row */
     end();
 }
 

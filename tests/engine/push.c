@@ -130,7 +130,7 @@ Test(engine_push, a_snapshot_is_not_disturbed)
     }
     ivm_rows rows;
     cr_assert(ivm_snapshot_next(snapshot, &rows) && rows.rows_count == 1);
-    cr_assert_eq(ivm_rows_value(&rows, IVM_INT64, 0, 0).as.int64, 2);
+    cr_assert_eq(ivm_rows_value(&rows, IVM_INT64, 0, 0).as.int64, 5);
     cr_assert_eq(ivm_rows_value(&rows, IVM_STRING, 0, 1).as.string.size, 1);
     ivm_snapshot_close(snapshot);
     model_close(&tested);

@@ -112,11 +112,11 @@ Test(engine_stage, parts_apply_in_order)
     PUSH(IVM_OK);
     part(BY_K, IVM_DELETE_KEY), row(1, -1, -1), row(1, -1, -1);
     PUSH(IVM_ROW_NOT_FOUND);
-    cr_assert_str_eq(error.message, "table by_k: no row with key (2)");
+    cr_assert_str_eq(error.message, "table by_k: no row with key (5)");
     part(BY_K, IVM_UPSERT), row(2, 0, 0);
     part(BY_K, IVM_INSERT), row(2, 0, 1);
     PUSH(IVM_DUPLICATE_KEY);
-    cr_assert_str_eq(error.message, "table by_k: a second row with key (-3)");
+    cr_assert_str_eq(error.message, "table by_k: a second row with key (0)");
     model_close(&tested);
 }
 
@@ -146,7 +146,7 @@ Test(engine_stage, copies_are_taken_from_rows_one_after_the_other)
     PUSH(IVM_OK);
     part(BAG, IVM_WEIGHTED), model_row_add(&batch, 1, 1, 1, -4);
     PUSH(IVM_ROW_NOT_FOUND);
-    cr_assert_str_eq(error.message, "table bag: no further row equals (2, \"b\", -12676506002282294014967032053.83)");
+    cr_assert_str_eq(error.message, "table bag: no further row equals (5, \"b\", -12676506002282294014967032053.83)");
     part(BAG, IVM_WEIGHTED), model_row_add(&batch, 1, 1, 1, -3);
     PUSH(IVM_OK);
     cr_assert_eq(tested.handles[BAG]->store.rows_live, 0);
@@ -204,6 +204,29 @@ Test(engine_stage, a_null_key_is_never_found)
     PUSH(IVM_ROW_NOT_FOUND);
     model_part_add(&batch, BY_S_K, IVM_DELETE_KEY, true), row(0, 0, -1), row(-1, 0, -1);
     PUSH(IVM_ROW_NOT_FOUND);
+    part(BY_K, IVM_INSERT), row(2, 0, 0); /* whose key's cell is 0 */
+    part(BY_K, IVM_DELETE_KEY), row(-1, -1, -1);
+    PUSH(IVM_ROW_NOT_FOUND);
+    model_close(&tested);
+}
+
+/* Keys are judged one after the other, whether they are there and whether they are values at all. */
+Test(engine_stage, a_key_that_is_no_value_comes_in_its_turn)
+{
+    model_open(&tested);
+    for (int bad = 0; bad < 2; bad++) {
+        static _Alignas(16) __int128 n[2];
+        n[bad] = -3 * ((__int128)1 << 125); /* past 38 digits */
+        n[!bad] = 1;
+        int64_t k[2] = { 1, 1 };
+        ivm_column_data columns[] = { { .values = n }, { .values = k } };
+        ivm_rows rows = { 2, 2, columns, NULL };
+        ivm_batch *made;
+        cr_assert_eq(ivm_batch_create(tested.engine, &made, NULL), IVM_OK);
+        cr_assert_eq(ivm_batch_columns(made, tested.handles[KEYED_LOG], IVM_DELETE_KEY, &rows), IVM_OK);
+        ivm_status status = ivm_push_batch(tested.engine, made, NULL, &error);
+        cr_assert_eq(status, bad ? IVM_ROW_NOT_FOUND : IVM_TYPE_MISMATCH, "%s", error.message);
+    }
     model_close(&tested);
 }
 
@@ -233,7 +256,7 @@ Test(engine_stage, a_key_inserted_half_a_million_times_is_refused_soon)
         row(2, i % 3, i % 2);
     }
     PUSH(IVM_DUPLICATE_KEY);
-    cr_assert_str_eq(error.message, "table by_k: a second row with key (-3)");
+    cr_assert_str_eq(error.message, "table by_k: a second row with key (0)");
     model_close(&tested);
 }
 

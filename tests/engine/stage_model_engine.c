@@ -45,7 +45,7 @@ static ivm_value value_of(ivm_type type, int cell, uint64_t variant)
         return ivm_decimal(type, (ivm_int128){ (uint64_t)value, (int64_t)(value >> 64) });
     }
     default:
-        return ivm_int64(7 - 5 * cell);
+        return ivm_int64(5 * (2 - cell)); /* one is 0, as a null's cell is */
     }
 }
 
