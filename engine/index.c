@@ -1,15 +1,14 @@
-/* Indexes: slots, chains, and how rows enter and leave them.
+/* Indexes: slots, and how rows enter and leave them.
  *
  *     slot = {tag: upper 32 bits of the hash, id + 1}      home = the tag's upper bits      0 = free
  *
  * No free slot lies between a slot's home and its place: a lookup ends at the first free one, and removing moves back what follows
  * (no tombstones, so that an index as large as its rows stays as fast as it was). Growing places every slot by its tag alone, in order.
- * Cost: linking and unlinking are a lookup each; in the middle of a chain unlinking is two writes. Only reserving needs memory. */
+ * Cost: linking and unlinking are a lookup each; most rows of a key that has many leave without one. Only reserving needs memory. */
 #include "index_inside.h"
 
 #define SLOTS_LOG2_MIN 4u
 #define SLOTS_LOG2_MAX 32u
-#define CHAIN_DOUBLES_MAX (1u << 20) /* rows; above, chains grow by a half */
 
 /* How many slots may be in use of 2^log2. */
 static uint64_t slots_limit(uint32_t log2)
@@ -65,15 +64,14 @@ void ivm__index_free(ivm__index *index)
     }
     ivm__memory *memory = index->store->memory;
     ivm__release(memory, index->slots, slots_bytes(index->slots_log2));
-    ivm__release(memory, index->chain, index->chain_capacity * sizeof *index->chain);
+    ivm__lists_free(index);
     ivm__release(memory, index->columns, index->columns_count * sizeof *index->columns);
     ivm__release(memory, index, sizeof *index);
 }
 
 uint64_t ivm__index_bytes(const ivm__index *index)
 {
-    return sizeof *index + index->columns_count * sizeof *index->columns + slots_bytes(index->slots_log2) +
-           index->chain_capacity * sizeof *index->chain;
+    return sizeof *index + index->columns_count * sizeof *index->columns + slots_bytes(index->slots_log2) + ivm__lists_bytes(index);
 }
 
 /* An index far larger than what it holds gives its slots back instead of writing them all. */
@@ -90,6 +88,7 @@ void ivm__index_clear(ivm__index *index)
         memset(index->slots, 0, slots_bytes(index->slots_log2));
     }
     index->used = index->doubles = 0;
+    ivm__lists_clear(index);
 }
 
 /* ---- Room ------------------------------------------------------------------------------------------------------------------------ */
@@ -123,25 +122,6 @@ static ivm_status slots_grow(ivm__index *index, uint32_t log2)
     return IVM_OK;
 }
 
-static ivm_status chain_reserve(ivm__index *index, uint64_t rows)
-{
-    if (rows <= index->chain_capacity) {
-        return IVM_OK;
-    }
-    uint64_t capacity = index->chain_capacity;
-    capacity += capacity < CHAIN_DOUBLES_MAX ? capacity : capacity / 2;
-    capacity = capacity < rows ? rows : capacity;
-    capacity = capacity > IVM_TABLE_ROWS_MAX ? IVM_TABLE_ROWS_MAX : capacity;
-    size_t size = sizeof *index->chain;
-    ivm__chain_link *chain = ivm__resize(index->store->memory, index->chain, index->chain_capacity * size, capacity * size);
-    if (!chain) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    index->chain = chain;
-    index->chain_capacity = (uint32_t)capacity;
-    return IVM_OK;
-}
-
 ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows)
 {
     uint64_t needed = index->used + rows;
@@ -154,18 +134,15 @@ ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows)
     if (log2 != index->slots_log2) {
         IVM_TRY(slots_grow(index, log2));
     }
-    return index->unique ? IVM_OK : chain_reserve(index, index->store->rows_end + rows);
+    return index->unique ? IVM_OK : ivm__lists_reserve(index, rows);
 }
 
 /* ---- Rows come ------------------------------------------------------------------------------------------------------------------- */
 
-static void chain_push(ivm__index *index, uint32_t at, ivm__row_id row)
+/* The tag stays. */
+static void slot_row_set(ivm__index *index, uint32_t at, ivm__row_id row)
 {
-    ivm__row_id head = ivm__slot_row(index->slots[at]);
-    assert(row < index->chain_capacity && index->chain[head].previous == IVM__ROW_NONE);
-    index->chain[row] = (ivm__chain_link){ .next = head, .previous = IVM__ROW_NONE };
-    index->chain[head].previous = row;
-    index->slots[at] += (uint64_t)row - head; /* the tag is the same */
+    index->slots[at] = (index->slots[at] & ~(uint64_t)UINT32_MAX) | (row + 1);
 }
 
 void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
@@ -184,7 +161,7 @@ void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
             continue;
         }
         if (!index->unique) {
-            chain_push(index, at, row);
+            slot_row_set(index, at, ivm__list_push(index, ivm__slot_row(slot), row));
             return;
         }
         doubled = true;
@@ -193,8 +170,8 @@ void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
     index->used++;
     index->doubles += doubled;
     if (!index->unique) {
-        assert(row < index->chain_capacity);
-        index->chain[row] = (ivm__chain_link){ IVM__ROW_NONE, IVM__ROW_NONE };
+        assert(row < index->place_capacity);
+        index->place[row] = IVM__ROW_NONE;
     }
 }
 
@@ -246,25 +223,27 @@ static bool key_has_another(const ivm__index *index, ivm__row_id row, uint32_t t
     return false;
 }
 
+static uint32_t row_tag(const ivm__index *index, ivm__row_id row)
+{
+    return (uint32_t)(ivm__index_row_hash(index, ivm__store_row(index->store, row)) >> 32);
+}
+
+static void listed_unlink(ivm__index *index, ivm__row_id row)
+{
+    ivm__row_id representative = ivm__list_remove(index, row);
+    if (representative != IVM__ROW_NONE) {
+        slot_row_set(index, slot_of(index, row, row_tag(index, row)), representative);
+    }
+}
+
 void ivm__index_unlink(ivm__index *index, ivm__row_id row)
 {
-    ivm__chain_link link = { IVM__ROW_NONE, IVM__ROW_NONE };
-    if (!index->unique) {
-        link = index->chain[row];
-        if (link.next != IVM__ROW_NONE) {
-            index->chain[link.next].previous = link.previous;
-        }
-        if (link.previous != IVM__ROW_NONE) {
-            index->chain[link.previous].next = link.next;
-            return;
-        }
-    }
-    uint32_t tag = (uint32_t)(ivm__index_row_hash(index, ivm__store_row(index->store, row)) >> 32);
-    uint32_t at = slot_of(index, row, tag);
-    if (link.next != IVM__ROW_NONE) {
-        index->slots[at] += (uint64_t)link.next - row;
+    if (!index->unique && index->place[row] != IVM__ROW_NONE) {
+        listed_unlink(index, row);
         return;
     }
+    uint32_t tag = row_tag(index, row);
+    uint32_t at = slot_of(index, row, tag);
     if (index->doubles && key_has_another(index, row, tag)) {
         index->doubles--;
     }

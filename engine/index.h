@@ -1,7 +1,7 @@
 /* Indexes: from a key to the rows of a store that hold it. Slots of 8 bytes {32 bits of the hash, row id + 1} with linear probing; the home
  * slot comes from those 32 bits, so that growing and removing never touch a row. Load at most 0.7.
  * A unique index gives every row a slot; while a step holds an old and a new row of one key, `doubles` > 0 and probes look past the first
- * match. Any other index has one slot a distinct key, and the rows of a key hang on a doubly linked chain through an array by row id.
+ * match. Any other index has one slot a distinct key, and the rows of a key that has several stand in a list of blocks of one cache line.
  * Keys compare null equal to null; a join skips null keys before it probes. */
 #ifndef IVM__INDEX_H
 #define IVM__INDEX_H
@@ -9,9 +9,15 @@
 #include "hash.h"
 #include "store.h"
 
-typedef struct ivm__chain_link {
-    ivm__row_id next, previous; /* in the chain of one key; IVM__ROW_NONE at its ends */
-} ivm__chain_link;
+/* Rows of one key, packed from the front; a list of such blocks holds them all. */
+#define IVM__BLOCK_ROWS 14u
+#define IVM__BLOCK_NONE ((1u << 28) - 1)
+typedef struct ivm__block {
+    uint32_t next : 28; /* IVM__BLOCK_NONE: the last; of a free block: the next free one */
+    uint32_t count : 4;
+    uint32_t previous; /* IVM__BLOCK_NONE: the first */
+    ivm__row_id rows[IVM__BLOCK_ROWS];
+} ivm__block;
 
 typedef struct ivm__index {
     ivm__store *store;
@@ -27,8 +33,12 @@ typedef struct ivm__index {
     uint64_t *slots;
     uint32_t slots_log2;  /* capacity 2^slots_log2; 0 = none yet */
     uint32_t used;        /* slots in use */
-    ivm__chain_link *chain; /* by row id; NULL where unique */
-    uint32_t chain_capacity;
+    uint32_t *place; /* by row id: block * 16 + where in it; IVM__ROW_NONE: the only row of its key. NULL where unique */
+    uint32_t place_capacity;
+    ivm__block *blocks; /* in blocks_memory, aligned to cache lines */
+    void *blocks_memory;
+    uint32_t blocks_count, blocks_capacity; /* ever given; there is room for */
+    uint32_t blocks_free, blocks_free_count; /* the first of those given back */
 } ivm__index;
 
 /* Keys of `rows_count` rows, packed: words_count words each, and their hashes. skip[i]: the key has a null (NULL: none has). */
@@ -48,13 +58,16 @@ ivm_status ivm__index_keys(const ivm__index *index, ivm__arena *arena, const ivm
 /* Where a probe stands; zeroed at first. Done when key == keys->rows_count. */
 typedef struct ivm__probe {
     uint32_t key;
-    uint32_t next;   /* where in the key's chain or slots to go on; 0: look the key up */
+    uint32_t next;   /* where in the key's list or slots to go on; 0: look the key up */
 } ivm__probe;
 
 /* Finds the rows of each key, in the keys' order: pairs (positions[i], rows[i]), until all keys are done or `capacity` (>= 1) pairs are
  * written. Rows of weight 0 under some reading are among them. Slots and rows are prefetched ahead. */
 uint32_t ivm__index_probe(const ivm__index *index, const ivm__keys *keys, ivm__probe *probe, uint32_t capacity, uint32_t *positions,
                           ivm__row_id *rows);
+/* Prefetch what a probe of these keys will read: slots, and once they are there, rows. */
+void ivm__index_send_slots(const ivm__index *index, const ivm__keys *keys);
+void ivm__index_send_rows(const ivm__index *index, const ivm__keys *keys);
 /* The rows of one key one by one: IVM__ROW_NONE at the end. *next is 0 at first. */
 ivm__row_id ivm__index_find(const ivm__index *index, const uint64_t *words, uint64_t hash, uint32_t *next);
 

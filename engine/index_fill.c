@@ -15,7 +15,18 @@ static void candidates_prefetch(const ivm__index *index, const uint64_t *hashes,
         }
         __builtin_prefetch(ivm__store_row(index->store, other));
         if (!index->unique) {
-            __builtin_prefetch(&index->chain[other], 1);
+            __builtin_prefetch(&index->place[other]);
+        }
+    }
+}
+
+/* The blocks that rows will go to, as far as the slots tell. */
+static void blocks_prefetch(const ivm__index *index, const uint64_t *hashes, uint32_t count)
+{
+    for (uint32_t i = 0; !index->unique && i < count; i++) {
+        ivm__row_id other = ivm__slot_row(ivm__index_candidate(index, (uint32_t)(hashes[i] >> 32)));
+        if (other != IVM__ROW_NONE && index->place[other] != IVM__ROW_NONE) {
+            __builtin_prefetch(ivm__block_at(index, index->place[other]), 1);
         }
     }
 }
@@ -28,6 +39,7 @@ static void block_link(ivm__index *index, const ivm__row_id *rows, uint32_t coun
         __builtin_prefetch(&index->slots[ivm__index_home(index, (uint32_t)(hashes[i] >> 32))], 1);
     }
     candidates_prefetch(index, hashes, count);
+    blocks_prefetch(index, hashes, count);
     for (uint32_t i = 0; i < count; i++) {
         ivm__index_link_hashed(index, rows[i], hashes[i]);
     }

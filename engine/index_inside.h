@@ -83,6 +83,34 @@ static inline bool ivm__index_rows_equal(const ivm__index *index, const uint8_t 
     return ivm__index_rows_equal_words(index, a, b);
 }
 
+/* ---- Lists ----------------------------------------------------------------------------------------------------------------------- */
+
+static inline ivm__block *ivm__block_at(const ivm__index *index, uint32_t place)
+{
+    return &index->blocks[place >> 4];
+}
+/* The place after this one in its list, or IVM__ROW_NONE. */
+static inline uint32_t ivm__place_next(const ivm__index *index, uint32_t place)
+{
+    const ivm__block *block = ivm__block_at(index, place);
+    if ((place & 15) + 1 < block->count) {
+        return place + 1;
+    }
+    return block->next == IVM__BLOCK_NONE ? IVM__ROW_NONE : block->next * 16;
+}
+
+/* Room for so many more rows. */
+ivm_status ivm__lists_reserve(ivm__index *index, uint64_t rows) IVM_MUST_CHECK;
+void ivm__lists_free(ivm__index *index);
+void ivm__lists_clear(ivm__index *index);
+uint64_t ivm__lists_bytes(const ivm__index *index);
+/* Adds a row to those of the key that `representative` stands for in the slots. Returns the row that is to stand there from now on. */
+ivm__row_id ivm__list_push(ivm__index *index, ivm__row_id representative, ivm__row_id row);
+/* Takes a row out of its list. Returns the row that is to stand in the slots in its place, or IVM__ROW_NONE where it does not stand there. */
+ivm__row_id ivm__list_remove(ivm__index *index, ivm__row_id row);
+
+/* ---- Rows ------------------------------------------------------------------------------------------------------------------------ */
+
 /* Links a row whose hash is known; there is room. */
 void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash);
 /* Links all rows that stand in the store, those gone in the step under way too, and makes room for those that are reserved. */

@@ -37,7 +37,7 @@ static void null_bits_pack(const uint8_t *nulls, uint32_t rows_count, uint32_t b
     }
 }
 
-static void keys_pack(const ivm__index *index, const ivm__chunk *chunk, const uint32_t *columns, bool null_is_value, uint64_t *words)
+static void keys_pack(const ivm__index *index, const ivm__chunk *chunk, const uint32_t *columns, uint64_t *words)
 {
     uint32_t stride = index->words_count, rows_count = chunk->rows_count;
     uint64_t *null_words = words + (stride - index->null_words);
@@ -53,7 +53,7 @@ static void keys_pack(const ivm__index *index, const ivm__chunk *chunk, const ui
             words_pack(in->cells, rows_count, stride, words);
         }
         words += ivm__type_words(in->type);
-        if (in->nulls && index->nullable && null_is_value) {
+        if (in->nulls && index->nullable) {
             null_bits_pack(in->nulls, rows_count, c & 63, stride, null_words + c / 64);
         }
     }
@@ -125,7 +125,7 @@ ivm_status ivm__index_keys(const ivm__index *index, ivm__arena *arena, const ivm
         if (!words) {
             return IVM_OUT_OF_MEMORY;
         }
-        keys_pack(index, chunk, columns, null_is_value, words);
+        keys_pack(index, chunk, columns, words);
         keys->words = words;
     }
     keys_hash(keys->words, rows_count, words_count, index->store->seed, keys->hashes);

@@ -43,30 +43,58 @@ static const char *slot_validate(const ivm__index *index, uint32_t at)
     return NULL;
 }
 
-/* *rows grows by the chain's rows. */
-static const char *chain_validate(const ivm__index *index, ivm__row_id head, uint64_t *rows)
+/* *rows grows by those of the block. */
+static const char *block_validate(const ivm__index *index, uint32_t at, ivm__row_id representative, uint64_t *rows)
 {
     const ivm__store *store = index->store;
-    ivm__row_id previous = IVM__ROW_NONE;
-    for (ivm__row_id row = head; row != IVM__ROW_NONE; previous = row, row = index->chain[row].next) {
-        if (!row_stands(store, row) || row >= index->chain_capacity) {
-            return "a chain with a row that does not stand in the store";
+    const ivm__block *block = &index->blocks[at];
+    if (block->count == 0 || block->count > IVM__BLOCK_ROWS) {
+        return "a block of a list without rows, or with too many";
+    }
+    for (uint32_t i = 0; i < block->count; i++, ++*rows) {
+        ivm__row_id row = block->rows[i];
+        if (!row_stands(store, row) || row >= index->place_capacity) {
+            return "a list with a row that does not stand in the store";
         }
-        if (index->chain[row].previous != previous) {
-            return "a chain that does not lead back";
+        if (index->place[row] != at * 16 + i) {
+            return "a row in another place than it says";
         }
-        if (!ivm__index_rows_equal(index, ivm__store_row(store, head), ivm__store_row(store, row))) {
-            return "a chain of rows of different keys";
-        }
-        if (++*rows > store->rows_end) {
-            return "a chain without an end";
+        if (!ivm__index_rows_equal(index, ivm__store_row(store, representative), ivm__store_row(store, row))) {
+            return "a list of rows of different keys";
         }
     }
     return NULL;
 }
 
+/* *rows and *blocks grow by the list's. */
+static const char *list_validate(const ivm__index *index, ivm__row_id representative, uint64_t *rows, uint64_t *blocks)
+{
+    if (index->place[representative] == IVM__ROW_NONE) {
+        ++*rows;
+        return NULL;
+    }
+    uint32_t previous = IVM__BLOCK_NONE, at = index->place[representative] >> 4;
+    uint64_t rows_before = *rows;
+    if (index->place[representative] & 15) {
+        return "a slot with another row than its list's first";
+    }
+    for (; at != IVM__BLOCK_NONE; previous = at, at = index->blocks[at].next) {
+        if (at >= index->blocks_count || ++*blocks > index->blocks_count) {
+            return "a list of blocks that are not there, or without an end";
+        }
+        if (index->blocks[at].previous != previous) {
+            return "a list that does not lead back";
+        }
+        const char *wrong = block_validate(index, at, representative, rows);
+        if (wrong) {
+            return wrong;
+        }
+    }
+    return *rows - rows_before > 1 ? NULL : "a list of one row";
+}
+
 typedef struct counts {
-    uint64_t used, rows, doubles;
+    uint64_t used, rows, doubles, blocks;
 } counts;
 
 static const char *slots_validate(const ivm__index *index, counts *counted)
@@ -87,7 +115,7 @@ static const char *slots_validate(const ivm__index *index, counts *counted)
         counted->doubles += doubled;
         if (index->unique) {
             counted->rows++;
-        } else if ((wrong = chain_validate(index, ivm__slot_row(index->slots[at]), &counted->rows)) != NULL) {
+        } else if ((wrong = list_validate(index, ivm__slot_row(index->slots[at]), &counted->rows, &counted->blocks)) != NULL) {
             return wrong;
         }
     }
@@ -110,6 +138,9 @@ const char *ivm__index_validate(const ivm__index *index)
     }
     if (counted.doubles != index->doubles) {
         return "a wrong count of doubles";
+    }
+    if (counted.blocks + index->blocks_free_count != index->blocks_count) {
+        return "blocks that are neither in a list nor free";
     }
     uint64_t standing = 0;
     for (ivm__row_id row = 0; row < store->rows_end; row++) {

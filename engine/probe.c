@@ -1,6 +1,6 @@
 /* Probing: from packed keys to rows, the hottest loop of the engine.
  *
- *     block of keys:  slots were prefetched with the block before -> candidates found, their rows prefetched -> rows compared, pairs written
+ *     block of keys:  slots prefetched two blocks ahead -> candidates found, their rows prefetched one block ahead -> rows compared, pairs written
  *
  * A candidate is the first slot with the key's tag; it is the key's row but for a few in thousands, so that a probe is one slot line and one row
  * line, both waited for together with those of the block's other keys. Without prefetch it takes three times as long; a distance of 16 to
@@ -46,19 +46,56 @@ static void rows_prefetch(const ivm__index *index, const ivm__row_id *candidates
     }
 }
 
-static void block_begin(const ivm__index *index, const ivm__keys *keys, uint32_t first, uint32_t count, ivm__row_id *candidates)
+static void places_prefetch(const ivm__index *index, const ivm__row_id *candidates, uint32_t count)
 {
-    uint32_t after = keys->rows_count - (first + count);
-    candidates_find(index, keys, first, count, candidates);
-    rows_prefetch(index, candidates, count);
-    slots_prefetch(index, keys->hashes + first + count, after < BLOCK_KEYS ? after : BLOCK_KEYS);
+    for (uint32_t i = 0; i < count; i++) {
+        if (candidates[i] != IVM__ROW_NONE) {
+            __builtin_prefetch(&index->place[candidates[i]]);
+        }
+    }
 }
 
-static uint32_t block_keys(const ivm__keys *keys, uint32_t first, uint32_t most)
+static uint32_t block_keys(const ivm__keys *keys, uint32_t first)
 {
     uint32_t count = keys->rows_count - first;
-    count = count < BLOCK_KEYS ? count : BLOCK_KEYS;
-    return count < most ? count : most;
+    return count < BLOCK_KEYS ? count : BLOCK_KEYS;
+}
+
+/* Two blocks of candidates: the one being compared and the one whose rows are on their way. */
+typedef struct pipeline {
+    ivm__row_id candidates[2][BLOCK_KEYS];
+    uint32_t turn;
+} pipeline;
+
+/* Finds the candidates of the block at `first` (its slots were prefetched one block ago) and sends for their rows and the next slots. */
+static void block_begin(const ivm__index *index, const ivm__keys *keys, uint32_t first, ivm__row_id *candidates)
+{
+    uint32_t count = block_keys(keys, first);
+    if (count == 0) {
+        return;
+    }
+    slots_prefetch(index, keys->hashes + first + count, block_keys(keys, first + count));
+    candidates_find(index, keys, first, count, candidates);
+    rows_prefetch(index, candidates, count);
+    if (!index->unique) {
+        places_prefetch(index, candidates, count);
+    }
+}
+
+static void pipeline_start(pipeline *blocks, const ivm__index *index, const ivm__keys *keys, uint32_t first)
+{
+    blocks->turn = 0;
+    slots_prefetch(index, keys->hashes + first, block_keys(keys, first));
+    block_begin(index, keys, first, blocks->candidates[0]);
+}
+
+/* The candidates of the block at `first`, begun before; the next block is begun. */
+static const ivm__row_id *pipeline_next(pipeline *blocks, const ivm__index *index, const ivm__keys *keys, uint32_t first)
+{
+    const ivm__row_id *ready = blocks->candidates[blocks->turn];
+    blocks->turn ^= 1;
+    block_begin(index, keys, first + block_keys(keys, first), blocks->candidates[blocks->turn]);
+    return ready;
 }
 
 /* ---- One row a key at most --------------------------------------------------------------------------------------------------------- */
@@ -116,27 +153,57 @@ static uint32_t block_key_rows(const ivm__index *index, const ivm__keys *keys, u
 static uint32_t probe_single(const ivm__index *index, const ivm__keys *keys, ivm__probe *probe, uint32_t capacity, uint32_t *positions,
                              ivm__row_id *rows)
 {
-    ivm__row_id candidates[BLOCK_KEYS];
+    pipeline blocks;
     uint32_t found = 0;
+    pipeline_start(&blocks, index, keys, probe->key);
     while (probe->key < keys->rows_count && found < capacity) {
-        uint32_t first = probe->key, count = block_keys(keys, first, capacity - found);
-        block_begin(index, keys, first, count, candidates);
-        found += index->words_count == 1 ? block_word_rows(index, keys, first, count, candidates, positions + found, rows + found)
-                                         : block_key_rows(index, keys, first, count, candidates, positions + found, rows + found);
-        probe->key += count;
+        uint32_t first = probe->key, count = block_keys(keys, first);
+        const ivm__row_id *candidates = pipeline_next(&blocks, index, keys, first);
+        uint32_t taken = count < capacity - found ? count : capacity - found;
+        found += index->words_count == 1 ? block_word_rows(index, keys, first, taken, candidates, positions + found, rows + found)
+                                         : block_key_rows(index, keys, first, taken, candidates, positions + found, rows + found);
+        probe->key += taken;
+        if (taken < count) {
+            pipeline_start(&blocks, index, keys, probe->key);
+        }
     }
     return found;
 }
 
 /* ---- Any number of rows a key ------------------------------------------------------------------------------------------------------ */
 
-static void chains_prefetch(const ivm__index *index, const ivm__row_id *candidates, uint32_t count)
+/* The blocks of rows in which the candidates' lists begin. */
+static void blocks_prefetch(const ivm__index *index, const ivm__row_id *candidates, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (candidates[i] != IVM__ROW_NONE) {
-            __builtin_prefetch(&index->chain[candidates[i]]);
+        uint32_t place = candidates[i] == IVM__ROW_NONE ? IVM__ROW_NONE : index->place[candidates[i]];
+        if (place != IVM__ROW_NONE) {
+            __builtin_prefetch(ivm__block_at(index, place));
         }
     }
+}
+
+/* Rows of the probe's key from probe->next on, a block at a time. */
+static uint32_t list_rows(const ivm__index *index, ivm__probe *probe, uint32_t capacity, uint32_t *restrict positions,
+                          ivm__row_id *restrict rows)
+{
+    uint32_t found = 0;
+    while (probe->next != IVM__ROW_NONE && found < capacity) {
+        uint32_t place = probe->next - 1, at = place & 15;
+        const ivm__block *block = ivm__block_at(index, place);
+        uint32_t count = block->count - at < capacity - found ? block->count - at : capacity - found;
+        if (block->next != IVM__BLOCK_NONE) {
+            __builtin_prefetch(&index->blocks[block->next]);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            positions[found + i] = probe->key;
+            rows[found + i] = block->rows[at + i];
+        }
+        found += count;
+        uint32_t following = ivm__place_next(index, place + count - 1);
+        probe->next = following == IVM__ROW_NONE ? IVM__ROW_NONE : following + 1;
+    }
+    return found;
 }
 
 /* The rest of the key the probe stands at. Goes on to the next key where nothing of it is left. */
@@ -144,16 +211,23 @@ static uint32_t key_rows(const ivm__index *index, const ivm__keys *keys, ivm__pr
                          ivm__row_id *rows)
 {
     const uint64_t *words = keys->words + (size_t)probe->key * keys->words_count;
-    uint64_t hash = keys->hashes[probe->key];
     uint32_t found = 0;
-    for (; found < capacity; found++) {
-        rows[found] = ivm__index_find(index, words, hash, &probe->next);
-        if (rows[found] == IVM__ROW_NONE) {
-            probe->key++;
-            probe->next = 0;
+    bool more = true;
+    while (found < capacity && (index->unique || probe->next == 0)) {
+        rows[found] = ivm__index_find(index, words, keys->hashes[probe->key], &probe->next);
+        more = rows[found] != IVM__ROW_NONE;
+        if (!more) {
             break;
         }
-        positions[found] = probe->key;
+        positions[found++] = probe->key;
+    }
+    if (more && !index->unique) {
+        found += list_rows(index, probe, capacity - found, positions + found, rows + found);
+        more = probe->next != IVM__ROW_NONE;
+    }
+    if (!more) {
+        probe->key++;
+        probe->next = 0;
     }
     return found;
 }
@@ -161,13 +235,14 @@ static uint32_t key_rows(const ivm__index *index, const ivm__keys *keys, ivm__pr
 static uint32_t probe_many(const ivm__index *index, const ivm__keys *keys, ivm__probe *probe, uint32_t capacity, uint32_t *positions,
                            ivm__row_id *rows)
 {
-    ivm__row_id candidates[BLOCK_KEYS];
+    pipeline blocks;
     uint32_t found = 0;
+    pipeline_start(&blocks, index, keys, probe->key);
     while (probe->key < keys->rows_count && found < capacity) {
-        uint32_t first = probe->key, count = block_keys(keys, first, BLOCK_KEYS);
-        block_begin(index, keys, first, count, candidates);
+        uint32_t first = probe->key, count = block_keys(keys, first);
+        const ivm__row_id *candidates = pipeline_next(&blocks, index, keys, first);
         if (!index->unique) {
-            chains_prefetch(index, candidates, count);
+            blocks_prefetch(index, candidates, count);
         }
         while (probe->key < first + count && found < capacity) {
             if (candidates[probe->key - first] == IVM__ROW_NONE) {
@@ -190,7 +265,6 @@ uint32_t ivm__index_probe(const ivm__index *index, const ivm__keys *keys, ivm__p
     if (probe->key == keys->rows_count) {
         return 0;
     }
-    slots_prefetch(index, keys->hashes + probe->key, block_keys(keys, probe->key, BLOCK_KEYS));
     return index->unique && index->doubles == 0 ? probe_single(index, keys, probe, capacity, positions, rows)
                                                 : probe_many(index, keys, probe, capacity, positions, rows);
 }
@@ -212,23 +286,32 @@ static ivm__row_id slot_find(const ivm__index *index, const uint64_t *words, uin
     return IVM__ROW_NONE;
 }
 
-/* In a chain *next is the next row's id + 1, and at its end IVM__ROW_NONE, which no id reaches. */
+/* In a list *next is the next row's place + 1, and at its end IVM__ROW_NONE, which no place reaches. */
+static ivm__row_id list_find(const ivm__index *index, const uint64_t *words, uint64_t hash, uint32_t *next)
+{
+    if (*next == IVM__ROW_NONE) {
+        return IVM__ROW_NONE;
+    }
+    uint32_t distance = 0, place = *next - 1;
+    ivm__row_id row;
+    if (*next == 0) {
+        row = slot_find(index, words, hash, &distance);
+        if (row == IVM__ROW_NONE) {
+            return row;
+        }
+        place = index->place[row];
+    } else {
+        row = ivm__block_at(index, place)->rows[place & 15];
+    }
+    uint32_t following = place == IVM__ROW_NONE ? IVM__ROW_NONE : ivm__place_next(index, place);
+    *next = following == IVM__ROW_NONE ? IVM__ROW_NONE : following + 1;
+    return row;
+}
+
 ivm__row_id ivm__index_find(const ivm__index *index, const uint64_t *words, uint64_t hash, uint32_t *next)
 {
     if (index->used == 0) {
         return IVM__ROW_NONE;
     }
-    if (index->unique) {
-        return slot_find(index, words, hash, next);
-    }
-    if (*next == IVM__ROW_NONE) {
-        return IVM__ROW_NONE;
-    }
-    uint32_t distance = 0;
-    ivm__row_id row = *next ? *next - 1 : slot_find(index, words, hash, &distance);
-    if (row != IVM__ROW_NONE) {
-        ivm__row_id following = index->chain[row].next;
-        *next = following == IVM__ROW_NONE ? IVM__ROW_NONE : following + 1;
-    }
-    return row;
+    return index->unique ? slot_find(index, words, hash, next) : list_find(index, words, hash, next);
 }

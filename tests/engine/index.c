@@ -181,7 +181,7 @@ Test(engine_index, keys_of_one_tag_are_told_apart)
     }
 }
 
-/* ---- Doubles and chains ------------------------------------------------------------------------------------------------------------ */
+/* ---- Doubles and lists ------------------------------------------------------------------------------------------------------------- */
 
 Test(engine_index, old_and_new_row_of_a_key_stand_side_by_side)
 {
@@ -213,33 +213,61 @@ Test(engine_index, old_and_new_row_of_a_key_stand_side_by_side)
     end();
 }
 
-/* Rows leave a chain from its head, its middle and its end. */
-Test(engine_index, chains_lose_any_row)
+/* Rows leave lists of one to five blocks in any order, and come again in between. */
+Test(engine_index, lists_lose_any_row)
 {
-    enum { ROWS = 6 };
-    for (uint32_t first = 0; first < ROWS; first++) {
-        for (uint32_t second = 0; second < ROWS; second++) {
-            ivm__index *index = words_index(false);
-            for (uint32_t i = 0; i < ROWS; i++) {
-                word_row(9, 1);
-            }
-            ivm__store_commit(&store);
-            cr_assert_eq(ivm__store_weight_add(&store, first, -1), IVM_OK);
-            cr_assert_eq(first == second ? IVM_OK : ivm__store_weight_add(&store, second, -1), IVM_OK);
+    for (uint32_t rows = 1; rows <= 60; rows++) {
+        ivm__index *index = words_index(false);
+        for (uint32_t i = 0; i < rows; i++) {
+            word_row(9, 1);
+        }
+        ivm__store_commit(&store);
+        for (uint32_t i = 0, step = rows % 7 ? 7 : 11; i < rows; i++) {
+            cr_assert_eq(ivm__store_weight_add(&store, i * step % rows, -1), IVM_OK);
             ivm__store_commit(&store);
             index_check(index);
-            cr_assert_eq(index->used, 1);
-            cr_assert_eq(rows_of(index, 9), ROWS - 1 - (first != second));
-            end();
+            cr_assert_eq(rows_of(index, 9), rows - 1 - i);
+            if (i % 3 == 0) {
+                word_row(9, 1);
+                index_check(index);
+                cr_assert_eq(rows_of(index, 9), rows - i);
+                ivm__store_undo(&store);
+                index_check(index);
+            }
         }
+        cr_assert(index->used == 0 && index->blocks_count == index->blocks_free_count);
+        end();
     }
+}
+
+/* However rows come and go, two blocks beside each other are never so empty that all could be. */
+Test(engine_index, lists_stay_dense)
+{
+    ivm__index *index = words_index(false);
+    for (uint32_t i = 0; i < 5000; i++) {
+        word_row(i % 5, 1);
+    }
+    ivm__store_commit(&store);
+    for (uint32_t i = 0; i < 4500; i++) {
+        cr_assert_eq(ivm__store_weight_add(&store, i * 7 % 5000, -1), IVM_OK);
+    }
+    ivm__store_commit(&store);
+    index_check(index);
+    cr_assert(index->blocks_count - index->blocks_free_count <= 500 / 4, "%u", index->blocks_count - index->blocks_free_count);
+    uint32_t blocks_count = index->blocks_count;
+    for (uint32_t i = 0; i < 4000; i++) {
+        word_row(i % 5, 1);
+    }
+    index_check(index);
+    cr_assert_eq(index->blocks_count, blocks_count, "blocks given back are given again");
+    end();
 }
 
 Test(engine_index, probe_stops_and_goes_on_anywhere)
 {
     ivm__index *index = words_index(false);
     for (uint64_t i = 0; i < 1000; i++) {
-        word_row(i % 90, 1);
+        word_row(i % 4 ? i % 90 : 17, 1);
     }
     uint64_t words[200];
     for (uint32_t i = 0; i < 200; i++) {
@@ -286,6 +314,23 @@ Test(engine_index, null_keys_are_skipped)
         cr_assert(positions[0] == 1 && rows[0] == 0 && positions[1] == 2 && rows[1] == 1);
         end();
     }
+}
+
+/* Where an index's columns hold no nulls, a null is no value of theirs. */
+Test(engine_index, null_is_no_value_of_a_column_without_nulls)
+{
+    ivm__index *index = words_index(true);
+    word_row(0, 1);
+    uint64_t word = 0;
+    uint8_t null = 1;
+    ivm__vector vector = { IVM_INT64, &word, &null };
+    ivm__chunk chunk = { .rows_count = 1, .columns_count = 1, .columns = &vector };
+    ivm__keys keys;
+    ivm__probe probe = { 0 };
+    uint32_t position, row;
+    cr_assert_eq(ivm__index_keys(index, &arena, &chunk, NULL, true, &keys), IVM_OK);
+    cr_assert_eq(ivm__index_probe(index, &keys, &probe, 1, &position, &row), 0);
+    end();
 }
 
 enum { WIDE_COLUMNS = 70 };

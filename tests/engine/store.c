@@ -213,6 +213,7 @@ Test(engine_store, clear_keeps_nothing_but_memory)
         int64_t bytes = self->counted.bytes;
         ivm__store_clear(&self->store);
         cr_assert(self->counted.bytes <= bytes);
+        cr_assert(self->store.weight_max == 0);
         memset(self->rows, 0, MODEL_ROWS * sizeof *self->rows);
         memset(self->gone, 0, sizeof self->gone);
         self->rows_end = self->last_count = 0;
