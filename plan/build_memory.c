@@ -16,11 +16,12 @@ void ivm__builder_fail(ivm_status status, const char *format, ...)
     if (first_cause.status != IVM_OK) {
         return;
     }
+    char text[2 * IVM_ERROR_MESSAGE_SIZE]; /* cut to one line of whole characters by ivm__fail() */
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(first_cause.message, sizeof first_cause.message, format, arguments);
+    int size = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    first_cause.status = status;
+    (void)ivm__fail(&first_cause, status, "%s", size < 0 ? "" : text);
 }
 
 void ivm__builder_fail_memory(void)

@@ -36,7 +36,7 @@ ivm_status ivm__column_find(const ivm__named_column *columns, uint32_t columns_c
 
 static ivm_status check_column(const ivm__scope *scope, const ivm_expr *expr, ivm__expression **expression)
 {
-    uint32_t column;
+    uint32_t column = 0;
     IVM_TRY(ivm__column_find(scope->columns, scope->columns_count, expr->text, &column, scope->error));
     *expression = ivm__expression_column(scope->memory, column, scope->columns[column].type);
     return *expression ? IVM_OK : ivm__fail_memory(scope->error);
@@ -79,8 +79,9 @@ static bool can_cast(ivm_type from, ivm_type to)
 static ivm_status check_cast(const ivm__scope *scope, const ivm_expr *expr, ivm__expression **expression)
 {
     assert(expr->arguments_count == 1);
-    ivm__expression *value;
+    ivm__expression *value = NULL;
     IVM_TRY(ivm__scope_check(scope, expr->arguments[0], &value));
+    assert(value);
     if (value->type && value->type != expr->type && !can_cast(value->type, expr->type)) {
         ivm__type_name from = ivm__type_name_of(value->type), to = ivm__type_name_of(expr->type);
         ivm__expression_free(value, scope->memory, &scope->engine->texts);

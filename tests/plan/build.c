@@ -142,6 +142,15 @@ Test(plan_build, the_first_cause_is_told_once)
     cr_expect_eq(error.status, IVM_OK);
 }
 
+Test(plan_build, a_cause_is_one_line)
+{
+    ivm_error error = IVM_ERROR_INIT;
+    cr_expect_null(ivm_plan_project(scan("t"), "a,\n\n,b"));
+    ivm__builder_cause_take(&error);
+    cr_expect_eq(error.status, IVM_INVALID_PLAN);
+    cr_expect_null(strchr(error.message, '\n'));
+}
+
 Test(plan_build, a_long_cause_is_cut)
 {
     char name[600];
