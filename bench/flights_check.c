@@ -83,7 +83,7 @@ static void flight_add(view_check *check, size_t flight)
     }
     check_group *group = group_at(check, key);
     if (!*group->key) {
-        strcpy(group->key, key);
+        memcpy(group->key, key, sizeof key);
         check->groups_count++;
     }
     group->flights++;
