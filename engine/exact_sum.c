@@ -108,7 +108,8 @@ static ivm_status special_add(ivm__memory *memory, ivm__exact_sum **sum, double 
         (*sum)->specials = made;
     }
     specials *net = (*sum)->specials;
-    *(value != value ? &net->nans : value > 0 ? &net->plus : &net->minus) += weight;
+    ivm__weight *of = value != value ? &net->nans : value > 0 ? &net->plus : &net->minus;
+    *of = (ivm__weight)((magnitude)*of + (magnitude)weight); /* in flight it may wrap, and comes back */
     return IVM_OK;
 }
 

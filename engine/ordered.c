@@ -115,6 +115,12 @@ static void addition_write(ivm__ordered *ordered, ivm__ordered_key key, ivm__wei
     assert(ordered->changes_count <= ordered->changes_capacity);
 }
 
+/* Weights in flight have 128 bits and may wrap in a sum of them; then the others of the step bring them back. */
+static inline ivm__weight weight_sum(ivm__weight a, ivm__weight b)
+{
+    return (ivm__weight)((unsigned __int128)a + (unsigned __int128)b);
+}
+
 /* ---- Steps -------------------------------------------------------------------------------------------------------------------------- */
 
 ivm_status ivm__ordered_add(ivm__ordered *ordered, uint32_t group, ivm__wide cell, ivm__weight weight)
@@ -137,7 +143,7 @@ ivm_status ivm__ordered_add(ivm__ordered *ordered, uint32_t group, ivm__wide cel
             ivm__texts_acquire(ordered->texts, ivm__ordered_key_text(key));
         }
     }
-    *net += weight;
+    *net = weight_sum(*net, weight);
     addition_write(ordered, key, weight, *net == 0);
     return IVM_OK;
 }
@@ -172,7 +178,7 @@ void ivm__ordered_undo(ivm__ordered *ordered)
         assert(found);
         (void)found;
         ivm__weight *net = ivm__ordered_path_weight(&path);
-        *net -= added.weight;
+        *net = weight_sum(*net, (ivm__weight) - (unsigned __int128)added.weight);
         added.change->zeroed = *net == 0;
     }
     changes_sweep(ordered);

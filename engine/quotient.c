@@ -135,11 +135,11 @@ double ivm__quotient_round(bool negative, const uint64_t *numerator, uint32_t nu
     return ivm__double_round(negative, quotient, rest, (int32_t)denominator_shift - (int32_t)numerator_shift);
 }
 
-double ivm__decimal_to_double(ivm__int256 value, uint32_t scale, uint64_t count)
+double ivm__decimal_to_double(ivm__int256 value, uint32_t scale, ivm__weight count)
 {
     assert(count > 0);
     bool negative = value.limb[3] >> 63;
     ivm__int256 numerator = negative ? ivm__int256_negate(value) : value;
-    ivm__int256 divisor = ivm__int256_multiply(ivm__power_of_ten(scale), (ivm__wide)count);
+    ivm__int256 divisor = ivm__int256_multiply(ivm__power_of_ten(scale), count);
     return ivm__quotient_round(negative, numerator.limb, 4, divisor.limb, 4);
 }

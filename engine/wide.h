@@ -39,5 +39,5 @@ double ivm__quotient_round(bool negative, const uint64_t *numerator, uint32_t nu
  * bits at least where there is a rest. Ties to even, infinity past the range, subnormals right, never -0.0. */
 double ivm__double_round(bool negative, uint64_t bits, bool rest, int32_t exponent);
 /* value / (10^scale * count), correctly rounded; count > 0. */
-double ivm__decimal_to_double(ivm__int256 value, uint32_t scale, uint64_t count);
+double ivm__decimal_to_double(ivm__int256 value, uint32_t scale, ivm__weight count);
 #endif

@@ -2,14 +2,20 @@
  *
  *     count' = count + w        sum' = sum + v * w        avg = sum / count of non-nulls, rounded once        min, max: an ordered multiset
  *
- * Integer and decimal sums have 128 bits and a carry of 64 above them, so that they cannot overflow on the way; the range is
- * checked when a value is read. Cost: a few nanoseconds a row and sum; O(log n) a row for min and max. */
+ * Integer and decimal sums have 128 bits and a carry above them, of 64 bits or, for long decimals, 128: what is in a group at the end fits,
+ * and on the way all of it may wrap, for additions modulo a power of two do not mind. The range is checked when a value is read. Cost: a
+ * few nanoseconds a row and sum; O(log n) a row for min and max. */
 #include "accumulator.h"
+
+typedef unsigned __int128 magnitude;
 
 typedef struct sum_state {
     ivm__wide sum;
     ivm__weight values; /* non-nulls */
 } sum_state;
+
+/* Longer decimals need more than 192 bits: 80 of value, 63 of a row's weight, 48 of rows and the sign are these. */
+#define CARRY_SHORT_PRECISION_MAX 24u
 
 /* ---- States ----------------------------------------------------------------------------------------------------------------------- */
 
@@ -25,9 +31,18 @@ static void accumulator_init(ivm__accumulator *accumulator, ivm__memory *memory,
     };
     bool sums = spec->function == IVM__SUM || spec->function == IVM__AVG;
     accumulator->is_float = sums && accumulator->argument_type == IVM_FLOAT64;
+    accumulator->carries_wide =
+        sums && ivm__type_is_wide(accumulator->argument_type) && IVM_TYPE_PRECISION(accumulator->argument_type) > CARRY_SHORT_PRECISION_MAX;
     if (spec->function == IVM__MIN || spec->function == IVM__MAX) {
         ivm__ordered_init(&accumulator->ordered, memory, texts, accumulator->argument_type ? accumulator->argument_type : IVM_INT64);
     }
+}
+
+/* Of the carry, or of the pointer to the float sum. */
+static uint32_t tail_bytes(const ivm__accumulator *accumulator)
+{
+    bool sums = accumulator->function == IVM__SUM || accumulator->function == IVM__AVG;
+    return accumulator->carries_wide ? sizeof(ivm__wide) : sums ? sizeof(int64_t) : 0;
 }
 
 static uint32_t wide_bytes(const ivm__accumulator *accumulator)
@@ -62,7 +77,7 @@ ivm_status ivm__accumulators_init(ivm__accumulators *accumulators, ivm__memory *
     offset += sizeof(ivm__group_tail);
     for (uint32_t i = 0; i < count; i++) {
         accumulators->list[i].tail_offset = offset;
-        offset += wide_bytes(&accumulators->list[i]) == sizeof(sum_state) ? sizeof(int64_t) : 0;
+        offset += tail_bytes(&accumulators->list[i]);
     }
     accumulators->stride = offset <= 32 ? 32 : (offset + 63) / 64 * 64;
     return IVM_OK;
@@ -167,13 +182,19 @@ void ivm__group_restore(ivm__accumulators *accumulators, uint32_t group, const v
     memcpy(state, saved, (size_t)(pointers_end - state));
     for (uint32_t i = 0; i < accumulators->count; i++) {
         const ivm__accumulator *accumulator = &accumulators->list[i];
-        if (!accumulator->is_float && wide_bytes(accumulator) == sizeof(sum_state)) {
-            memcpy(state + accumulator->tail_offset, (const uint8_t *)saved + accumulator->tail_offset, sizeof(int64_t));
+        if (!accumulator->is_float) {
+            memcpy(state + accumulator->tail_offset, (const uint8_t *)saved + accumulator->tail_offset, tail_bytes(accumulator));
         }
     }
 }
 
 /* ---- Adding ------------------------------------------------------------------------------------------------------------------------- */
+
+/* Weights in flight have 128 bits and may wrap in a sum of them; then the others of the step bring them back. */
+static inline void weight_add(ivm__weight *to, ivm__weight weight)
+{
+    *to = (ivm__weight)((magnitude)*to + (magnitude)weight);
+}
 
 static void add_counts(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, const ivm__chunk *chunk,
                        const ivm__vector *values, const uint32_t *groups)
@@ -181,40 +202,51 @@ static void add_counts(const ivm__accumulators *accumulators, const ivm__accumul
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
         if (!values || !ivm__is_null(values, i)) {
             uint8_t *state = ivm__group_state(accumulators, groups[i]);
-            *(ivm__weight *)(void *)(state + accumulator->wide_offset) += ivm__chunk_weight(chunk, i);
+            weight_add((ivm__weight *)(void *)(state + accumulator->wide_offset), ivm__chunk_weight(chunk, i));
         }
     }
 }
 
-/* value * weight into a sum of 192 bits: what leaves 128 bits goes to the carry. */
-static void sum_add_wide(sum_state *sum, int64_t *carry, ivm__wide value, ivm__weight weight)
+/* The stored sum is signed: sum + carry * 2^128, so that a change of its sign moves the carry. */
+static void sum_add_wide(const ivm__accumulator *accumulator, uint8_t *state, ivm__wide value, ivm__weight weight)
 {
+    ivm__wide *sum = &((sum_state *)(void *)(state + accumulator->wide_offset))->sum;
     ivm__int256 product = ivm__int256_multiply(value, weight);
-    unsigned __int128 low = product.limb[0] | (unsigned __int128)product.limb[1] << 64;
-    unsigned __int128 before = (unsigned __int128)sum->sum;
-    unsigned __int128 after = before + low;
-    sum->sum = (ivm__wide)after;
-    /* The stored sum is signed: sum + carry * 2^128, so a change of its sign moves the carry. */
-    int64_t high = (int64_t)product.limb[2] + (after < before);
-    *carry += high + ((ivm__wide)before < 0 ? -1 : 0) - ((ivm__wide)after < 0 ? -1 : 0);
+    magnitude before = (magnitude)*sum, after = before + (product.limb[0] | (magnitude)product.limb[1] << 64);
+    magnitude above =
+        (product.limb[2] | (magnitude)product.limb[3] << 64) + (after < before) + (magnitude)(after >> 127) - (magnitude)(before >> 127);
+    *sum = (ivm__wide)after;
+    uint8_t *carry = state + accumulator->tail_offset;
+    if (accumulator->carries_wide) {
+        magnitude wide;
+        memcpy(&wide, carry, sizeof wide);
+        wide += above;
+        memcpy(carry, &wide, sizeof wide);
+    } else {
+        uint64_t word;
+        memcpy(&word, carry, sizeof word);
+        word += (uint64_t)above;
+        memcpy(carry, &word, sizeof word);
+    }
 }
 
-static inline void sum_add(sum_state *sum, int64_t *carry, ivm__wide value, ivm__weight weight)
+static inline void sum_add(const ivm__accumulator *accumulator, uint8_t *state, ivm__wide value, ivm__weight weight)
 {
+    sum_state *sum = (sum_state *)(void *)(state + accumulator->wide_offset);
     ivm__wide product, total;
     if (ivm__likely(!__builtin_mul_overflow(value, weight, &product) && !__builtin_add_overflow(sum->sum, product, &total))) {
         sum->sum = total;
     } else {
-        sum_add_wide(sum, carry, value, weight);
+        sum_add_wide(accumulator, state, value, weight);
     }
-    sum->values += weight;
+    weight_add(&sum->values, weight);
 }
 
 /* int64 once each, no nulls: the loop of a star's facts. */
 static void add_int64_plain(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, const int64_t *values,
                             const uint32_t *groups, uint32_t count)
 {
-    uint32_t wide = accumulator->wide_offset, tail = accumulator->tail_offset;
+    uint32_t wide = accumulator->wide_offset;
     for (uint32_t i = 0; i < count; i++) {
         uint8_t *state = ivm__group_state(accumulators, groups[i]);
         sum_state *sum = (sum_state *)(void *)(state + wide);
@@ -222,7 +254,7 @@ static void add_int64_plain(const ivm__accumulators *accumulators, const ivm__ac
         if (ivm__likely(!__builtin_add_overflow(sum->sum, (ivm__wide)values[i], &total))) {
             sum->sum = total;
         } else {
-            sum_add_wide(sum, (int64_t *)(void *)(state + tail), values[i], 1);
+            sum_add_wide(accumulator, state, values[i], 1);
         }
         sum->values++;
     }
@@ -240,8 +272,7 @@ static void add_sums(const ivm__accumulators *accumulators, const ivm__accumulat
         if (!ivm__is_null(values, i)) {
             uint8_t *state = ivm__group_state(accumulators, groups[i]);
             ivm__wide value = wide ? ivm__wide_cell(values, i) : (ivm__wide)(int64_t)ivm__word(values, i);
-            sum_add((sum_state *)(void *)(state + accumulator->wide_offset), (int64_t *)(void *)(state + accumulator->tail_offset), value,
-                    ivm__chunk_weight(chunk, i));
+            sum_add(accumulator, state, value, ivm__chunk_weight(chunk, i));
         }
     }
 }
@@ -254,7 +285,7 @@ static ivm_status add_floats(const ivm__accumulators *accumulators, const ivm__a
             uint8_t *state = ivm__group_state(accumulators, groups[i]);
             ivm__weight weight = ivm__chunk_weight(chunk, i);
             IVM_TRY(ivm__exact_sum_add(accumulators->memory, float_sum(accumulator, state), ivm__word_float(ivm__word(values, i)), weight));
-            ((sum_state *)(void *)(state + accumulator->wide_offset))->values += weight;
+            weight_add(&((sum_state *)(void *)(state + accumulator->wide_offset))->values, weight);
         }
     }
     return IVM_OK;
@@ -338,7 +369,7 @@ static void add_rows(const ivm__accumulators *accumulators, const ivm__chunk *ch
         return;
     }
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
-        ((ivm__group *)(void *)ivm__group_state(accumulators, groups[i]))->rows += chunk->weights[i];
+        weight_add(&((ivm__group *)(void *)ivm__group_state(accumulators, groups[i]))->rows, chunk->weights[i]);
     }
 }
 
@@ -373,10 +404,22 @@ static ivm_status count_value(const ivm__accumulator *accumulator, uint8_t *stat
     return IVM_OK;
 }
 
-static ivm_status sum_value(const ivm__accumulator *accumulator, uint8_t *state, ivm__vector *out, uint32_t at)
+static ivm__wide carry_of(const ivm__accumulator *accumulator, const uint8_t *state)
+{
+    ivm__wide wide;
+    int64_t word;
+    if (accumulator->carries_wide) {
+        memcpy(&wide, state + accumulator->tail_offset, sizeof wide);
+        return wide;
+    }
+    memcpy(&word, state + accumulator->tail_offset, sizeof word);
+    return word;
+}
+
+static ivm_status sum_value(const ivm__accumulator *accumulator, const uint8_t *state, ivm__vector *out, uint32_t at)
 {
     const sum_state *sum = (const sum_state *)(const void *)(state + accumulator->wide_offset);
-    int64_t carry = *(int64_t *)(void *)(state + accumulator->tail_offset);
+    ivm__wide carry = carry_of(accumulator, state);
     if (IVM_TYPE_KIND(accumulator->type) == IVM_DECIMAL_KIND) {
         ((ivm__wide *)out->cells)[at] = sum->sum;
         return carry == 0 && ivm__decimal_fits(sum->sum, IVM_DECIMAL_PRECISION_MAX) ? IVM_OK : IVM_OVERFLOW;
@@ -385,14 +428,13 @@ static ivm_status sum_value(const ivm__accumulator *accumulator, uint8_t *state,
     return carry == 0 && sum->sum == (int64_t)sum->sum ? IVM_OK : IVM_OVERFLOW;
 }
 
-static double average_value(const ivm__accumulator *accumulator, uint8_t *state)
+static double average_value(const ivm__accumulator *accumulator, const uint8_t *state)
 {
     const sum_state *sum = (const sum_state *)(const void *)(state + accumulator->wide_offset);
-    ivm__int256 total = ivm__int256_from(sum->sum);
-    ivm__int256 above = { { 0, 0, (uint64_t) * (int64_t *)(void *)(state + accumulator->tail_offset), 0 } };
-    above.limb[3] = (int64_t)above.limb[2] < 0 ? UINT64_MAX : 0;
+    magnitude carry = (magnitude)carry_of(accumulator, state);
+    ivm__int256 above = { { 0, 0, (uint64_t)carry, (uint64_t)(carry >> 64) } };
     uint32_t scale = IVM_TYPE_KIND(accumulator->argument_type) == IVM_DECIMAL_KIND ? IVM_TYPE_SCALE(accumulator->argument_type) : 0;
-    return ivm__decimal_to_double(ivm__int256_add(total, above), scale, (uint64_t)sum->values);
+    return ivm__decimal_to_double(ivm__int256_add(ivm__int256_from(sum->sum), above), scale, sum->values);
 }
 
 /* A sum or an average of groups: null without a value. */

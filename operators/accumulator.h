@@ -17,6 +17,7 @@ typedef struct ivm__accumulator {
     ivm_type type;          /* of the result */
     ivm_type argument_type; /* 0: counts rows, or an untyped null */
     bool is_float;          /* sum or avg of float64 */
+    bool carries_wide;      /* sum or avg of long decimals: the carry has 128 bits */
     bool counts_rows;       /* no argument, no condition: the group's rows are its value */
     uint32_t wide_offset;   /* of {sum, non-nulls}; for a count {non-nulls} alone */
     uint32_t tail_offset;   /* of the carry, or of the float sum's pointer */
