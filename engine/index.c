@@ -223,29 +223,24 @@ static bool key_has_another(const ivm__index *index, ivm__row_id row, uint32_t t
     return false;
 }
 
-static uint32_t row_tag(const ivm__index *index, ivm__row_id row)
+void ivm__index_unlink_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
 {
-    return (uint32_t)(ivm__index_row_hash(index, ivm__store_row(index->store, row)) >> 32);
-}
-
-static void listed_unlink(ivm__index *index, ivm__row_id row)
-{
-    ivm__row_id representative = ivm__list_remove(index, row);
-    if (representative != IVM__ROW_NONE) {
-        slot_row_set(index, slot_of(index, row, row_tag(index, row)), representative);
-    }
-}
-
-void ivm__index_unlink(ivm__index *index, ivm__row_id row)
-{
+    uint32_t tag = (uint32_t)(hash >> 32);
     if (!index->unique && index->place[row] != IVM__ROW_NONE) {
-        listed_unlink(index, row);
+        ivm__row_id representative = ivm__list_remove(index, row);
+        if (representative != IVM__ROW_NONE) {
+            slot_row_set(index, slot_of(index, row, tag), representative);
+        }
         return;
     }
-    uint32_t tag = row_tag(index, row);
     uint32_t at = slot_of(index, row, tag);
     if (index->doubles && key_has_another(index, row, tag)) {
         index->doubles--;
     }
     slot_remove(index, at);
+}
+
+void ivm__index_unlink(ivm__index *index, ivm__row_id row)
+{
+    ivm__index_unlink_hashed(index, row, ivm__index_row_hash(index, ivm__store_row(index->store, row)));
 }

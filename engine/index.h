@@ -27,17 +27,17 @@ typedef struct ivm__index {
     uint32_t words_count; /* of a packed key: cells, then, where a key column is nullable, a null word for every 64 columns */
     uint32_t null_words;  /* of these */
     bool nullable;
-    bool contiguous;      /* the key's cells lie side by side in a row, in the key's order */
+    bool contiguous; /* the key's cells lie side by side in a row, in the key's order */
     bool unique;
-    uint32_t doubles;     /* unique: rows that share their key with another */
+    uint32_t doubles; /* unique: rows that share their key with another */
     uint64_t *slots;
-    uint32_t slots_log2;  /* capacity 2^slots_log2; 0 = none yet */
-    uint32_t used;        /* slots in use */
-    uint32_t *place; /* by row id: block * 16 + where in it; IVM__ROW_NONE: the only row of its key. NULL where unique */
+    uint32_t slots_log2; /* capacity 2^slots_log2; 0 = none yet */
+    uint32_t used;       /* slots in use */
+    uint32_t *place;     /* by row id: block * 16 + where in it; IVM__ROW_NONE: the only row of its key. NULL where unique */
     uint32_t place_capacity;
     ivm__block *blocks; /* in blocks_memory, aligned to cache lines */
     void *blocks_memory;
-    uint32_t blocks_count, blocks_capacity; /* ever given; there is room for */
+    uint32_t blocks_count, blocks_capacity;  /* ever given; there is room for */
     uint32_t blocks_free, blocks_free_count; /* the first of those given back */
 } ivm__index;
 
@@ -58,7 +58,7 @@ ivm_status ivm__index_keys(const ivm__index *index, ivm__arena *arena, const ivm
 /* Where a probe stands; zeroed at first. Done when key == keys->rows_count. */
 typedef struct ivm__probe {
     uint32_t key;
-    uint32_t next;   /* where in the key's list or slots to go on; 0: look the key up */
+    uint32_t next; /* where in the key's list or slots to go on; 0: look the key up */
 } ivm__probe;
 
 /* Finds the rows of each key, in the keys' order: pairs (positions[i], rows[i]), until all keys are done or `capacity` (>= 1) pairs are
@@ -80,6 +80,7 @@ void ivm__index_link(ivm__index *index, ivm__row_id row);
 /* The same for many rows, with slots and rows prefetched: several times as fast where the index is larger than the cache. */
 void ivm__index_link_rows(ivm__index *index, const ivm__row_id *rows, uint32_t count);
 void ivm__index_unlink(ivm__index *index, ivm__row_id row);
+void ivm__index_unlink_rows(ivm__index *index, const ivm__row_id *rows, uint32_t count);
 void ivm__index_clear(ivm__index *index);
 uint64_t ivm__index_bytes(const ivm__index *index);
 /* Every invariant, for tests: NULL or what is wrong. */

@@ -1,7 +1,7 @@
-/* Many rows at once into an index, and a store's indexes as they are asked for.
+/* Many rows at once into an index or out of it, and a store's indexes as they are asked for.
  *
- * Rows are linked in blocks: hashes first and slots prefetched, then the rows that the slots point to, then each is linked. Cost: a few
- * cache misses a row that all wait together: 10 to 30 ns a row where one by one it is over 100. */
+ * Rows are linked in blocks: hashes first and slots prefetched, then the rows that the slots point to, then each is linked. They are unlinked
+ * likewise. Cost: a few cache misses a row that all wait together: a third of what they cost one by one. */
 #include "index_inside.h"
 
 #define BLOCK_ROWS 64u
@@ -49,6 +49,40 @@ void ivm__index_link_rows(ivm__index *index, const ivm__row_id *rows, uint32_t c
 {
     for (uint32_t done = 0; done < count; done += BLOCK_ROWS) {
         block_link(index, rows + done, count - done < BLOCK_ROWS ? count - done : BLOCK_ROWS);
+    }
+}
+
+static void places_prefetch(const ivm__index *index, const ivm__row_id *rows, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        __builtin_prefetch(&index->place[rows[i]], 1);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (index->place[rows[i]] != IVM__ROW_NONE) {
+            __builtin_prefetch(ivm__block_at(index, index->place[rows[i]]), 1);
+        }
+    }
+}
+
+static void block_unlink(ivm__index *index, const ivm__row_id *rows, uint32_t count)
+{
+    uint64_t hashes[BLOCK_ROWS];
+    for (uint32_t i = 0; i < count; i++) {
+        hashes[i] = ivm__index_row_hash(index, ivm__store_row(index->store, rows[i]));
+        __builtin_prefetch(&index->slots[ivm__index_home(index, (uint32_t)(hashes[i] >> 32))], 1);
+    }
+    if (!index->unique) {
+        places_prefetch(index, rows, count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        ivm__index_unlink_hashed(index, rows[i], hashes[i]);
+    }
+}
+
+void ivm__index_unlink_rows(ivm__index *index, const ivm__row_id *rows, uint32_t count)
+{
+    for (uint32_t done = 0; done < count; done += BLOCK_ROWS) {
+        block_unlink(index, rows + done, count - done < BLOCK_ROWS ? count - done : BLOCK_ROWS);
     }
 }
 

@@ -111,8 +111,9 @@ ivm__row_id ivm__list_remove(ivm__index *index, ivm__row_id row);
 
 /* ---- Rows ------------------------------------------------------------------------------------------------------------------------ */
 
-/* Links a row whose hash is known; there is room. */
+/* Links a row whose hash is known; there is room. Unlinks one. */
 void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash);
+void ivm__index_unlink_hashed(ivm__index *index, ivm__row_id row, uint64_t hash);
 /* Links all rows that stand in the store, those gone in the step under way too, and makes room for those that are reserved. */
 ivm_status ivm__index_fill(ivm__index *index) IVM_MUST_CHECK;
 

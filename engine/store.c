@@ -205,9 +205,9 @@ void ivm__store_link_rows(ivm__store *store, const ivm__row_id *rows, uint32_t c
     ivm__store_link_others(store, rows, count, NULL);
 }
 
-void ivm__store_unlink(ivm__store *store, ivm__row_id row)
+void ivm__store_unlink_rows(ivm__store *store, const ivm__row_id *rows, uint32_t count)
 {
     for (ivm__index *index = store->indexes; index; index = index->next_of_store) {
-        ivm__index_unlink(index, row);
+        ivm__index_unlink_rows(index, rows, count);
     }
 }

@@ -21,8 +21,8 @@ static inline bool ivm__row_is_linked(const uint8_t *at)
 ivm_status ivm__store_touches_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
 /* ivm__store_link_rows() for all indexes but one, in which the rows stand already. */
 void ivm__store_link_others(ivm__store *store, const ivm__row_id *rows, uint32_t count, const struct ivm__index *linked);
-/* Takes the row out of every index; it keeps its texts. */
-void ivm__store_unlink(ivm__store *store, ivm__row_id row);
+/* Takes the rows out of every index; they keep their texts. */
+void ivm__store_unlink_rows(ivm__store *store, const ivm__row_id *rows, uint32_t count);
 void ivm__store_texts_release(ivm__store *store, const uint8_t *at);
 /* Of all rows that hold them, those that the last step took out too. */
 void ivm__store_texts_release_all(ivm__store *store);

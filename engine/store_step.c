@@ -11,6 +11,7 @@
 #include "store_inside.h"
 
 #define PREFETCH_AHEAD 12u
+#define LEAVING_ROWS 64u
 #define KEPT_ITEMS_MIN 16384u /* arrays up to this size are never given back */
 
 ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row)
@@ -78,6 +79,30 @@ ivm_status ivm__store_weight_add(ivm__store *store, ivm__row_id row, ivm__weight
 
 /* ---- Ends ------------------------------------------------------------------------------------------------------------------------ */
 
+/* Rows on their way out of the indexes, so many at a time. */
+typedef struct leaving {
+    uint32_t count;
+    bool forgotten; /* they give their texts up too */
+    ivm__row_id rows[LEAVING_ROWS];
+} leaving;
+
+static void leaving_finish(leaving *rows, ivm__store *store)
+{
+    ivm__store_unlink_rows(store, rows->rows, rows->count);
+    for (uint32_t i = 0; rows->forgotten && i < rows->count; i++) {
+        ivm__store_texts_release(store, ivm__store_row(store, rows->rows[i]));
+    }
+    rows->count = 0;
+}
+
+static void leaving_add(leaving *rows, ivm__store *store, ivm__row_id row)
+{
+    rows->rows[rows->count++] = row;
+    if (rows->count == LEAVING_ROWS) {
+        leaving_finish(rows, store);
+    }
+}
+
 static void touched_prefetch(const ivm__store *store, uint32_t i)
 {
     if (i < store->touched_count) {
@@ -113,21 +138,23 @@ static void touch_settle(ivm__store *store, const ivm__touch *touch, uint32_t he
     } else if (!narrow) {
         ivm__heavy_append(store, touch->row, (int64_t)touch->after);
     }
-    if (touch->after == 0) {
-        ivm__store_unlink(store, touch->row);
-    }
 }
 
 static void touches_settle(ivm__store *store)
 {
     uint32_t heavy_sorted = store->heavy_count;
     bool heavy = false;
+    leaving gone = { .forgotten = false };
     for (uint32_t i = 0; i < store->touched_count; i++) {
         const ivm__touch *touch = &store->touched[i];
         touched_prefetch(store, i + PREFETCH_AHEAD);
         heavy |= !ivm__weight_is_narrow(touch->before) || !ivm__weight_is_narrow(touch->after);
         touch_settle(store, touch, heavy_sorted);
+        if (touch->after == 0) {
+            leaving_add(&gone, store, touch->row);
+        }
     }
+    leaving_finish(&gone, store);
     if (heavy) {
         ivm__heavy_settle(store, heavy_sorted);
     }
@@ -178,41 +205,37 @@ void ivm__store_commit(ivm__store *store)
     arrays_trim(store, touched_count);
 }
 
-/* The row has not been: it came in this step. */
-static void row_forget(ivm__store *store, ivm__row_id row)
-{
-    ivm__store_unlink(store, row);
-    ivm__store_texts_release(store, ivm__store_row(store, row));
-}
-
-static void appended_undo(ivm__store *store)
+static void appended_undo(ivm__store *store, leaving *undone)
 {
     for (ivm__row_id row = store->rows_end; row-- > store->step_end;) {
         store->rows_live -= ivm__store_weight(store, row, IVM__READ_CUR) != 0;
-        row_forget(store, row);
+        leaving_add(undone, store, row);
     }
 }
 
-static void touch_undo(ivm__store *store, const ivm__touch *touch)
+/* A row that was nothing before came in this step. */
+static void touch_undo(ivm__store *store, const ivm__touch *touch, leaving *undone)
 {
     ivm__row_header *header = ivm__row_header_at(ivm__store_row(store, touch->row));
     store->rows_live = store->rows_live + (touch->before != 0) - (touch->after != 0);
     header->touch = 0;
     if (touch->before == 0) {
         assert(header->weight == 0);
-        row_forget(store, touch->row);
+        leaving_add(undone, store, touch->row);
         store->free[store->free_count++] = touch->row;
     }
 }
 
 void ivm__store_undo(ivm__store *store)
 {
-    appended_undo(store);
+    leaving undone = { .forgotten = true };
+    appended_undo(store, &undone);
     for (uint32_t i = store->touched_count; i-- > 0;) {
         if (store->touched[i].row < store->step_end) {
-            touch_undo(store, &store->touched[i]);
+            touch_undo(store, &store->touched[i], &undone);
         }
     }
+    leaving_finish(&undone, store);
     uint32_t touched_count = store->touched_count;
     store->rows_end = store->step_end;
     store->touched_count = 0;
