@@ -76,7 +76,7 @@ void *ivm__allocate(ivm__memory *memory, size_t size)
 {
     size = size_asked(size);
     void *block = memory->allocator.allocate(memory->allocator.context, size);
-    assert(((uintptr_t)block & 15) == 0);
+    assert(((uintptr_t)block & (size < 16 ? 7 : 15)) == 0);
     if (block) {
         held_add(memory, size);
     }

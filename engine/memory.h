@@ -14,7 +14,7 @@ typedef struct ivm__memory {
 
 /* `allocator` with NULL functions: malloc and friends. */
 void ivm__memory_init(ivm__memory *memory, const ivm_allocator *allocator);
-/* Aligned to 16 bytes, not cleared. NULL when there is none; size 0 gives a pointer that may be released. */
+/* Aligned to 16 bytes, to 8 where it is smaller, not cleared. NULL when there is none; size 0 gives a pointer that may be released. */
 void *ivm__allocate(ivm__memory *memory, size_t size);
 void *ivm__allocate_zeroed(ivm__memory *memory, size_t size);
 void *ivm__resize(ivm__memory *memory, void *old, size_t size_old, size_t size_new);
@@ -30,7 +30,7 @@ ivm_status ivm__grow(ivm__memory *memory, void **array, uint32_t *capacity, uint
 typedef struct ivm__arena {
     ivm__memory *memory;
     struct ivm__arena_block *first, *current;
-    size_t used; /* in the current block */
+    size_t used;                       /* in the current block */
     struct ivm__arena_block *furthest; /* that was in use since blocks were last given back; NULL: none */
     uint32_t resets;                   /* since then */
 } ivm__arena;
@@ -51,12 +51,12 @@ ivm_status ivm__fail(ivm_error *error, ivm_status status, const char *format, ..
 ivm_status ivm__fail_memory(ivm_error *error);
 
 /* Only where nothing is owned. */
-#define IVM_TRY(call)                          \
-    do {                                       \
-        ivm_status try_status_ = (call);       \
-        if (try_status_ != IVM_OK) {           \
-            return try_status_;                \
-        }                                      \
+#define IVM_TRY(call)                                                                                                                      \
+    do {                                                                                                                                   \
+        ivm_status try_status_ = (call);                                                                                                   \
+        if (try_status_ != IVM_OK) {                                                                                                       \
+            return try_status_;                                                                                                            \
+        }                                                                                                                                  \
     } while (0)
 
 #define ivm__likely(x) __builtin_expect(!!(x), 1)

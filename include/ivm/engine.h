@@ -17,7 +17,7 @@ typedef struct ivm_table ivm_table;
 typedef struct ivm_view ivm_view;
 typedef struct ivm_fact ivm_fact;
 
-#define IVM_NAME_SIZE_MAX 255       /* bytes of a table's, view's or column's name */
+#define IVM_NAME_SIZE_MAX 255 /* bytes of a table's, view's or column's name */
 #define IVM_TABLE_COLUMNS_MAX 1024
 #define IVM_JOIN_LEAVES_MAX 64
 #define IVM_MASKS_RUN_MAX (1u << 18) /* masks one join may run in one push under IVM_JOIN_MOBIUS */
@@ -26,7 +26,7 @@ typedef struct ivm_fact ivm_fact;
 
 /* ---- Memory ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Where an engine's memory comes from. All three are called with `context`; allocate and resize return memory aligned to 16 bytes or
+/* Where an engine's memory comes from. All three are called with `context`; allocate and resize return memory aligned to 16 bytes (8 where fewer are asked for) or
  * NULL; resize and release get the size that was asked for. They may be called from any thread that uses the engine or closes one of
  * its snapshots, so they must be thread-safe; a batch uses them too and may outlive its engine, and so must `context`. Batches are not
  * counted in bytes_held. Plans, expressions and explain's texts belong to no engine and come from malloc. */
@@ -55,14 +55,19 @@ typedef struct ivm_planner_options {
 } ivm_planner_options;
 
 typedef struct ivm_engine_options {
-    uint32_t version;               /* IVM_ENGINE_OPTIONS_VERSION */
-    ivm_allocator allocator;        /* all NULL: malloc */
-    uint64_t hash_seed;             /* 0: one is drawn */
+    uint32_t version;        /* IVM_ENGINE_OPTIONS_VERSION */
+    ivm_allocator allocator; /* all NULL: malloc */
+    uint64_t hash_seed;      /* 0: one is drawn */
     ivm_planner_options planner;
 } ivm_engine_options;
 #define IVM_ENGINE_OPTIONS_VERSION 1u
-#define IVM_ENGINE_OPTIONS_INIT \
-    { IVM_ENGINE_OPTIONS_VERSION, { 0, 0, 0, 0 }, 0, { IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true } }
+#define IVM_ENGINE_OPTIONS_INIT                                                                                                            \
+    {                                                                                                                                      \
+        IVM_ENGINE_OPTIONS_VERSION, { 0, 0, 0, 0 }, 0,                                                                                     \
+        {                                                                                                                                  \
+            IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true                                                                                      \
+        }                                                                                                                                  \
+    }
 
 /* Makes an empty engine. `options` NULL: the defaults above. Options are copied. The caller owns *engine and closes it.
  * invalid_argument, unsupported, out_of_memory. */
@@ -137,17 +142,17 @@ IVM_API ivm_status ivm_foreign_key_remove(ivm_fact *fact, ivm_error *error) IVM_
 
 /* Counted by the operators as they run. From ivm_push_batch(): of that push; from ivm_engine_stats(): of all pushes so far. */
 typedef struct ivm_stats {
-    uint64_t batches;          /* pushes that succeeded */
-    uint64_t rows_in;          /* net rows of the tables' deltas */
-    uint64_t rows_out;         /* net rows of the views' changes */
-    uint64_t terms_run;        /* join terms that were run */
-    uint64_t terms_pruned;     /* masks a foreign key took out (saturating) */
-    uint64_t terms_empty;      /* masks left out because a leaf did not change (saturating) */
-    uint64_t rows_probed;      /* rows for which an index was asked */
-    uint64_t rows_matched;     /* rows such probes found */
-    uint64_t bytes_held;       /* what the engine holds of its allocator's memory, now */
-    uint64_t nanoseconds;      /* time inside ivm_push_batch() */
-    uint64_t reserved[6];      /* 0 */
+    uint64_t batches;      /* pushes that succeeded */
+    uint64_t rows_in;      /* net rows of the tables' deltas */
+    uint64_t rows_out;     /* net rows of the views' changes */
+    uint64_t terms_run;    /* join terms that were run */
+    uint64_t terms_pruned; /* masks a foreign key took out (saturating) */
+    uint64_t terms_empty;  /* masks left out because a leaf did not change (saturating) */
+    uint64_t rows_probed;  /* rows for which an index was asked */
+    uint64_t rows_matched; /* rows such probes found */
+    uint64_t bytes_held;   /* what the engine holds of its allocator's memory, now */
+    uint64_t nanoseconds;  /* time inside ivm_push_batch() */
+    uint64_t reserved[6];  /* 0 */
 } ivm_stats;
 IVM_API void ivm_engine_stats(ivm_engine *engine, ivm_stats *stats);
 
