@@ -24,7 +24,7 @@ preset_run() {
         return
     fi
     echo "== $1: tests"
-    ctest --preset "$1" --output-junit "$PWD/build/$1/tests.xml" --test-output-size-passed 1000000 --test-output-size-failed 1000000
+    ctest --preset "$1" -j 2 --output-junit "$PWD/build/$1/tests.xml" --test-output-size-passed 1000000 --test-output-size-failed 1000000
     python3 tests/tally.py "build/$1/tests.xml" >"build/$1/tally.txt"
     cat "build/$1/tally.txt"
     add "build/$1/tally.txt"
