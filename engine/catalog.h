@@ -40,6 +40,12 @@ struct ivm_table {
     ivm_table *next;
 };
 
+/* What a scan reads: one of the two, or neither. */
+typedef struct ivm__source {
+    ivm_table *table;
+    ivm_view *view;
+} ivm__source;
+
 struct ivm_fact {
     ivm_engine *engine;
     uint64_t id;
@@ -59,8 +65,12 @@ struct ivm_view {
     uint32_t columns_count;
     uint32_t key_count; /* leading columns that ivm_snapshot_find takes at most; an aggregate's group columns, else all */
     ivm__program program;
+    ivm_type *types;
     ivm_table **tables; /* those it scans, each once */
     uint32_t tables_count;
+    ivm_view **views; /* the same */
+    uint32_t views_count;
+    uint32_t readers_count; /* views that scan it */
     struct ivm__planned *planned; /* plan/'s: what explain tells of */
     void (*planned_free)(struct ivm__planned *planned, ivm__memory *memory);
     ivm_view *next; /* in the order of their making */

@@ -153,6 +153,7 @@ void ivm__step_init(ivm__step *step, ivm_engine *engine, ivm_stats *stats, ivm_e
         .scratch = &engine->scratch,
         .texts = &engine->texts,
         .seed = engine->seed,
+        .since = engine->pushes,
         .planner = engine->planner,
         .stats = stats,
         .error = error,

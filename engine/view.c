@@ -14,6 +14,8 @@ void ivm__view_free(ivm_view *view)
         }
     }
     ivm__release(memory, view->columns, view->columns_count * sizeof *view->columns);
+    ivm__release(memory, view->types, view->columns_count * sizeof *view->types);
+    ivm__release(memory, view->views, view->views_count * sizeof(ivm_view *));
     ivm__release(memory, view->tables, view->tables_count * sizeof(ivm_table *));
     if (view->name) {
         ivm__release(memory, view->name, strlen(view->name) + 1);

@@ -11,7 +11,7 @@ static ivm_status memory_fail(ivm_status status, ivm__step *step)
 static ivm_status join_consume(ivm__operator *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk)
 {
     ivm__join *join = (ivm__join *)self;
-    assert(port < join->leaves_count && !join->leaves[port].table);
+    assert(port < join->leaves_count && !ivm__leaf_is_bare(&join->leaves[port]));
     assert(chunk->columns_count == join->leaves[port].columns_count);
     ivm__arena_mark mark = ivm__arena_here(step->scratch);
     ivm_status status = ivm__leaf_consume(&join->leaves[port], step, chunk);
@@ -21,8 +21,8 @@ static ivm_status join_consume(ivm__operator *self, ivm__step *step, uint32_t po
 
 static bool insert_only(const ivm__join_leaf *leaf, const ivm__step *step)
 {
-    const ivm_table *table = leaf->table ? leaf->table : leaf->scan ? ivm__scan_table(leaf->scan) : NULL;
-    return table && ivm__delta_shape(step, table) != IVM_MIXED;
+    ivm__source source = ivm__leaf_is_bare(leaf) || !leaf->scan ? leaf->bare : ivm__scan_source(leaf->scan);
+    return source.table && ivm__source_delta_shape(step, source) != IVM_MIXED;
 }
 
 static ivm_status plan_terms(ivm__join *join, ivm__step *step)
@@ -33,7 +33,7 @@ static ivm_status plan_terms(ivm__join *join, ivm__step *step)
         IVM_TRY(ivm__leaf_settle(join, leaf, step));
         deltas[i] = (ivm__leaf_delta){
             .rows_count = leaf->delta_rows,
-            .rows_live = leaf->table || leaf->keeps ? ivm__leaf_store(leaf)->rows_live : 0,
+            .rows_live = ivm__leaf_is_bare(leaf) || leaf->keeps ? ivm__leaf_store(leaf)->rows_live : 0,
             .table_insert_only = insert_only(leaf, step),
         };
     }

@@ -27,8 +27,8 @@ static ivm_status leaf_layout(ivm__join *join, ivm__join_leaf *leaf, const ivm__
 
 static ivm_status leaf_init(ivm__join *join, ivm__join_leaf *leaf, const ivm__leaf_spec *spec, uint32_t columns_first)
 {
-    assert(!spec->table || !spec->scan);
-    leaf->table = spec->table;
+    leaf->bare = (ivm__source){ spec->table, spec->view };
+    assert(!(ivm__leaf_is_bare(leaf) && spec->scan) && !(spec->table && spec->view));
     leaf->scan = spec->scan;
     leaf->columns_first = columns_first;
     leaf->columns_count = spec->columns_count;
@@ -44,7 +44,7 @@ static ivm_status leaf_init(ivm__join *join, ivm__join_leaf *leaf, const ivm__le
         }
     }
     IVM_TRY(leaf_layout(join, leaf, spec));
-    if (!leaf->table && !leaf->scan) {
+    if (!ivm__leaf_is_bare(leaf) && !leaf->scan) {
         IVM_TRY(ivm__leaf_rows_make(join, leaf, &leaf->rows));
         leaf->keeps = true;
     }
@@ -129,9 +129,9 @@ static void probe_fill(const ivm__join *join, ivm__join_probe *probe, const ivm_
     probe->from = words_take(words, spec->keys_count);
     probe->to = words_take(words, spec->keys_count);
     probe->place = words_take(words, spec->keys_count);
-    probe->unique = is_table_key(spec, leaf->table);
+    probe->unique = is_table_key(spec, leaf->bare.table);
     for (uint32_t k = 0; k < spec->keys_count; k++) {
-        const ivm__probe_key *key = &spec->keys[probe->unique ? key_to(spec, leaf->table->key[k]) : k];
+        const ivm__probe_key *key = &spec->keys[probe->unique ? key_to(spec, leaf->bare.table->key[k]) : k];
         probe->from[k] = key->from;
         probe->to[k] = key->to;
         probe->place[k] = leaf->place[key->to];

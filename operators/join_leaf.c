@@ -33,7 +33,7 @@ static void rows_drop(ivm__zset *rows)
 ivm_status ivm__leaf_delta_next(const ivm__join_leaf *leaf, ivm__step *step, ivm__leaf_walk *walk, const ivm__chunk **chunk)
 {
     *chunk = NULL;
-    if (!leaf->table) {
+    if (!ivm__leaf_is_bare(leaf)) {
         walk->part = walk->begun ? walk->part->next : leaf->parts;
         walk->begun = true;
         *chunk = walk->part ? &walk->part->chunk : NULL;
@@ -43,7 +43,7 @@ ivm_status ivm__leaf_delta_next(const ivm__join_leaf *leaf, ivm__step *step, ivm
     if (!compact) {
         return IVM_OUT_OF_MEMORY;
     }
-    IVM_TRY(ivm__delta_next(step, leaf->table, &walk->table, &whole));
+    IVM_TRY(ivm__source_delta_next(step, leaf->bare, &walk->bare, &whole));
     if (whole && !ivm__leaf_compact(leaf, step->scratch, whole, compact)) {
         return IVM_OUT_OF_MEMORY;
     }
@@ -108,8 +108,8 @@ ivm_status ivm__leaf_delta_fill(ivm__join *join, ivm__join_leaf *leaf, ivm__step
 
 ivm_status ivm__leaf_settle(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step)
 {
-    if (leaf->table) {
-        leaf->delta_rows = ivm__delta_rows(step, leaf->table);
+    if (ivm__leaf_is_bare(leaf)) {
+        leaf->delta_rows = ivm__source_delta_rows(step, leaf->bare);
         return IVM_OK;
     }
     if (leaf->keeps) {
@@ -138,7 +138,7 @@ static ivm_status load(const ivm__join *join, ivm__join_leaf *leaf, ivm__step *s
 
 ivm_status ivm__leaf_keep(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step)
 {
-    if (leaf->table || leaf->keeps) {
+    if (ivm__leaf_is_bare(leaf) || leaf->keeps) {
         return IVM_OK;
     }
     assert(leaf->scan && !step->loading);

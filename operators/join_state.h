@@ -9,7 +9,7 @@
 
 #include "join.h"
 #include "operators.h"
-#include "stage.h"
+#include "source.h"
 #include "weights.h"
 
 /* ---- Leaves ------------------------------------------------------------------------------------------------------------------------- */
@@ -24,7 +24,7 @@ typedef struct ivm__leaf_part {
 /* The kept columns of a leaf are those that anyone needs, in order; a chunk of them alone is called compact. Where nobody needs any, rows
  * and deltas still have one column, of zeros, so that weights have a row to lie in. */
 typedef struct ivm__join_leaf {
-    ivm_table *table;                      /* a bare scan; NULL: the rows are the leaf's own */
+    ivm__source bare;                      /* a bare scan; neither: the rows are the leaf's own */
     ivm__operator *scan;                   /* through which own rows are loaded once a term reads them; NULL: kept from the start */
     uint32_t columns_first, columns_count; /* among the join's columns */
     uint32_t *kept;                        /* the kept columns of the leaf */
@@ -46,7 +46,7 @@ typedef struct ivm__join_leaf {
 /* Where a walk over a leaf's delta stands; zeroed at first. */
 typedef struct ivm__leaf_walk {
     bool begun;
-    ivm__delta_walk table;
+    ivm__delta_walk bare;
     const ivm__leaf_part *part;
 } ivm__leaf_walk;
 
@@ -69,16 +69,20 @@ ivm_status ivm__leaf_delta_next(const ivm__join_leaf *leaf, ivm__step *step, ivm
 ivm_status ivm__leaf_keep(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step) IVM_MUST_CHECK;
 /* Makes the delta readable as rows. */
 ivm_status ivm__leaf_delta_fill(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step) IVM_MUST_CHECK;
-/* The store of the table or of the own rows. */
+static inline bool ivm__leaf_is_bare(const ivm__join_leaf *leaf)
+{
+    return ivm__source_is(leaf->bare);
+}
+/* The store of the source or of the own rows. */
 static inline ivm__store *ivm__leaf_store(ivm__join_leaf *leaf)
 {
-    assert(leaf->table || leaf->keeps);
-    return leaf->table ? &leaf->table->store : &leaf->rows.store;
+    assert(ivm__leaf_is_bare(leaf) || leaf->keeps);
+    return ivm__leaf_is_bare(leaf) ? ivm__source_store(leaf->bare) : (ivm__store *)&leaf->rows.store;
 }
 /* The column of a store that holds the i-th kept column. */
 static inline uint32_t ivm__leaf_store_column(const ivm__join_leaf *leaf, const ivm__store *store, uint32_t i)
 {
-    return leaf->table && store == &leaf->table->store ? leaf->kept[i] : i;
+    return ivm__leaf_is_bare(leaf) && store == ivm__source_store(leaf->bare) ? leaf->kept[i] : i;
 }
 void ivm__leaf_commit(ivm__join_leaf *leaf);
 void ivm__leaf_undo(ivm__join_leaf *leaf);

@@ -176,8 +176,8 @@ static ivm_status source_prepare(const ivm__join_run *run, const ivm__join_probe
     if (probe->keys_count == 0) {
         return IVM_OK;
     }
-    bool in_table = leaf->table && source->store == &leaf->table->store;
-    return ivm__store_index(source->store, in_table ? probe->to : probe->place, probe->keys_count, in_table && probe->unique,
+    bool in_place = ivm__leaf_is_bare(leaf) && source->store == ivm__source_store(leaf->bare);
+    return ivm__store_index(source->store, in_place ? probe->to : probe->place, probe->keys_count, in_place && probe->unique,
                             &source->index);
 }
 

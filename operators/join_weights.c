@@ -9,10 +9,10 @@
 
 static ivm__weight leaf_weight_max(const ivm__join_leaf *leaf)
 {
-    if (leaf->table) {
-        return leaf->table->store.weight_max;
+    if (ivm__leaf_is_bare(leaf)) {
+        return ivm__source_store(leaf->bare)->weight_max;
     }
-    return leaf->scan ? ivm__scan_table(leaf->scan)->store.weight_max : leaf->rows.store.weight_max;
+    return leaf->scan ? ivm__source_store(ivm__scan_source(leaf->scan))->weight_max : leaf->rows.store.weight_max;
 }
 
 static bool products_fit(const ivm__join *join)

@@ -11,7 +11,9 @@
 ivm_status ivm__scan_create(ivm__memory *memory, ivm_table *table, ivm__operator **operator) IVM_MUST_CHECK;
 /* Emits the table's rows as they were before the step (step->loading must be set). */
 ivm_status ivm__scan_load(ivm__operator *scan, ivm__step *step) IVM_MUST_CHECK;
-ivm_table *ivm__scan_table(const ivm__operator *scan);
+/* The same of a view's rows. */
+ivm_status ivm__scan_view_create(ivm__memory *memory, ivm_view *view, ivm__operator **operator) IVM_MUST_CHECK;
+ivm__source ivm__scan_source(const ivm__operator *scan);
 
 /* ---- filter: delta(filter R) = filter(delta R) ------------------------------------------------------------------------------------ */
 ivm_status ivm__filter_create(ivm__memory *memory, ivm__texts *texts, const ivm_type *types, uint32_t columns_count,

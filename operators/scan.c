@@ -1,15 +1,15 @@
-/* Scan: where a table's delta enters a program.
+/* Scan: where a table's or a view's delta enters a program.
  *
  *     delta(scan T) = delta(T)
  *
  * Its chunks are passed on as staging made them, often the user's own arrays. Cost: a call a chunk; where a view is filled, or rows from before
  * the step are loaded into a join's leaf, reading the store once. */
 #include "operators.h"
-#include "stage.h"
+#include "source.h"
 
 typedef struct scan {
     ivm__operator head;
-    ivm_table *table;
+    ivm__source source;
 } scan;
 
 static ivm_status scan_finish(ivm__operator *self, ivm__step *step)
@@ -19,7 +19,7 @@ static ivm_status scan_finish(ivm__operator *self, ivm__step *step)
     for (;;) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
         ivm__chunk *chunk;
-        IVM_TRY(ivm__delta_next(step, it->table, &walk, &chunk));
+        IVM_TRY(ivm__source_delta_next(step, it->source, &walk, &chunk));
         if (!chunk) {
             return IVM_OK;
         }
@@ -36,7 +36,7 @@ ivm_status ivm__scan_load(ivm__operator *self, ivm__step *step)
     for (;;) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
         ivm__chunk *chunk;
-        IVM_TRY(ivm__store_chunk(&it->table->store, step->scratch, IVM__READ_OLD, &next, &chunk));
+        IVM_TRY(ivm__store_chunk(ivm__source_store(it->source), step->scratch, IVM__READ_OLD, &next, &chunk));
         if (!chunk) {
             return IVM_OK;
         }
@@ -52,20 +52,30 @@ static void scan_free(ivm__operator *self, ivm__memory *memory)
 
 static const ivm__operator_class scan_class = { .name = "scan", .finish = scan_finish, .free = scan_free };
 
-ivm_table *ivm__scan_table(const ivm__operator *self)
+ivm__source ivm__scan_source(const ivm__operator *self)
 {
     assert(self->class == &scan_class);
-    return ((const scan *)self)->table;
+    return ((const scan *)self)->source;
 }
 
-ivm_status ivm__scan_create(ivm__memory *memory, ivm_table *table, ivm__operator **made)
+static ivm_status create(ivm__memory *memory, ivm__source source, uint32_t columns_count, const ivm_type *types, ivm__operator **made)
 {
     scan *it = ivm__allocate_zeroed(memory, sizeof *it);
     if (!it) {
         return IVM_OUT_OF_MEMORY;
     }
-    it->head = (ivm__operator){ .class = &scan_class, .columns_count = table->columns_count, .types = table->types };
-    it->table = table;
+    it->head = (ivm__operator){ .class = &scan_class, .columns_count = columns_count, .types = types };
+    it->source = source;
     *made = &it->head;
     return IVM_OK;
+}
+
+ivm_status ivm__scan_create(ivm__memory *memory, ivm_table *table, ivm__operator **made)
+{
+    return create(memory, (ivm__source){ .table = table }, table->columns_count, table->types, made);
+}
+
+ivm_status ivm__scan_view_create(ivm__memory *memory, ivm_view *view, ivm__operator **made)
+{
+    return create(memory, (ivm__source){ .view = view }, view->columns_count, view->types, made);
 }

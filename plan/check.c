@@ -2,6 +2,7 @@
  * order, inputs before what reads them; a plan is refused on empty tables as well. Joins: check_join.c, expressions:
  * check_expression.c. Cost: columns times names looked up, at view creation alone. */
 #include "check.h"
+#include "source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,36 +92,39 @@ static ivm_status check_input(ivm__check *check, const ivm_plan *plan, ivm__node
     return ivm__check_node(check, plan->inputs[0], &node->inputs[0]);
 }
 
-static ivm_status find_table(ivm__check *check, const ivm_plan *plan, ivm_table **found)
+/* A plan made from a handle knows the table's or view's number, and takes no other of the same name. */
+static ivm_status find_source(ivm__check *check, const ivm_plan *plan, ivm__source *found)
 {
     const char *name = plan->table;
-    if (ivm__view_named(check->engine, name, strlen(name))) {
-        return ivm__fail(check->error, IVM_UNSUPPORTED, "views over views: %s is a view", name);
-    }
     ivm_table *table = ivm__table_named(check->engine, name, strlen(name));
-    if (!table || (plan->table_id != 0 && plan->table_id != table->id)) {
-        return ivm__fail(check->error, IVM_UNKNOWN_TABLE, "there is no table %s%s", name, table ? " as the plan knew it" : "");
+    ivm_view *view = table ? NULL : ivm__view_named(check->engine, name, strlen(name));
+    uint64_t id = table ? table->id : view ? view->id : 0;
+    if (id == 0 || (plan->table_id != 0 && plan->table_id != id)) {
+        return ivm__fail(check->error, IVM_UNKNOWN_TABLE, "there is no table or view %s%s", name, id ? " as the plan knew it" : "");
     }
-    *found = table;
+    *found = (ivm__source){ table, view };
     return IVM_OK;
 }
 
 static ivm_status check_scan(ivm__check *check, const ivm_plan *plan, ivm__node *node)
 {
-    IVM_TRY(find_table(check, plan, &node->table));
-    const ivm_table *table = node->table;
-    const char *alias = plan->alias ? plan->alias : table->name;
-    if (ivm__node_columns(node, check->memory, table->columns_count) != IVM_OK) {
+    ivm__source source;
+    IVM_TRY(find_source(check, plan, &source));
+    node->table = source.table;
+    node->view = source.view;
+    const ivm__column *columns = source.table ? source.table->columns : source.view->columns;
+    const char *alias = plan->alias ? plan->alias : plan->table;
+    if (ivm__node_columns(node, check->memory, ivm__source_columns_count(source)) != IVM_OK) {
         return ivm__fail_memory(check->error);
     }
-    for (uint32_t i = 0; i < table->columns_count; i++) {
-        size_t size = strlen(alias) + 1 + strlen(table->columns[i].name) + 1;
+    for (uint32_t i = 0; i < node->columns_count; i++) {
+        size_t size = strlen(alias) + 1 + strlen(columns[i].name) + 1;
         char *name = ivm__allocate(check->memory, size);
         if (!name) {
             return ivm__fail_memory(check->error);
         }
-        snprintf(name, size, "%s.%s", alias, table->columns[i].name);
-        node->columns[i] = (ivm__named_column){ name, table->columns[i].type };
+        snprintf(name, size, "%s.%s", alias, columns[i].name);
+        node->columns[i] = (ivm__named_column){ name, columns[i].type };
     }
     return IVM_OK;
 }

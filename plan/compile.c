@@ -52,7 +52,8 @@ static ivm_status compile_node(compiler *it, ivm__node *node, ivm__operator **op
 static ivm_status compile_scan(compiler *it, ivm__node *node, ivm__operator **operator)
 {
     ivm__operator *made = NULL;
-    ivm_status status = ivm__scan_create(&it->engine->memory, node->table, &made);
+    ivm__memory *memory = &it->engine->memory;
+    ivm_status status = node->table ? ivm__scan_create(memory, node->table, &made) : ivm__scan_view_create(memory, node->view, &made);
     return add_made(it, status, made, operator);
 }
 
@@ -96,18 +97,28 @@ static ivm_status compile_aggregate(compiler *it, ivm__node *node, ivm__operator
 
 /* ---- Joins ---------------------------------------------------------------------------------------------------------------------- */
 
+/* A scan with filters and projects above it. */
+static bool is_chain(const ivm__node *node)
+{
+    while (node->op == IVM__PLAN_FILTER || node->op == IVM__PLAN_PROJECT) {
+        node = node->inputs[0];
+    }
+    return node->op == IVM__PLAN_SCAN;
+}
+
 static ivm_status compile_leaf(compiler *it, const ivm__graph_leaf *leaf, ivm__leaf_spec *spec, ivm__operator **operator)
 {
     *spec = (ivm__leaf_spec){ .columns_count = leaf->columns_count, .needed = leaf->node->needed };
     if (leaf->node->op == IVM__PLAN_SCAN) {
-        spec->table = leaf->table;
-        spec->types = leaf->table->types;
+        spec->table = leaf->node->table;
+        spec->view = leaf->node->view;
+        spec->types = spec->table ? spec->table->types : spec->view->types;
         return IVM_OK;
     }
     uint32_t first = it->program->operators_count;
     IVM_TRY(compile_node(it, leaf->node, operator));
     spec->types = (*operator)->types;
-    spec->scan = leaf->table ? it->program->operators[first] : NULL; /* a chain that begins with its scan */
+    spec->scan = is_chain(leaf->node) ? it->program->operators[first] : NULL; /* whose first operator is its scan */
     return IVM_OK;
 }
 

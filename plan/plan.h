@@ -73,7 +73,8 @@ typedef struct ivm__node {
     bool *needed;              /* which of them are read above; all of them at the root */
     struct ivm__node **inputs; /* a join's: its leaves, nested inner joins flattened */
     uint32_t inputs_count;
-    ivm_table *table;              /* scan */
+    ivm_table *table;              /* scan of a table */
+    ivm_view *view;                /* scan of a view */
     ivm__expression **expressions; /* project: a column each; filter, aggregate's having, join's residual: [0] */
     uint32_t expressions_count;
     ivm__expression **groups; /* aggregate */
@@ -174,13 +175,13 @@ typedef struct ivm__decision {
 /* A join's planner: from the step's leaf deltas to terms; what it decided last is what explain tells. */
 typedef struct ivm__term_plan {
     ivm_engine *engine;
-    ivm__graph *graph;              /* borrowed */
-    ivm__edges edges[2];            /* those of `now`, cached for facts_version, and those of `last` */
-    uint32_t edges_now, edges_last; /* which is which; one and the same while no fact changes */
-    uint64_t facts_version;
-    ivm__decision now;  /* of the step under way */
-    ivm__decision last; /* of the step last committed */
-    uint64_t term_next; /* the cursor of ivm__decision_term() */
+    ivm__graph *graph;                   /* borrowed */
+    ivm__edges edges[2];                 /* those of `now`, cached for facts_version, and those of `last` */
+    uint32_t edges_now, edges_last;      /* which is which; one and the same while no fact changes */
+    uint64_t facts_version, facts_since; /* cached for steps that start from facts_since on: no fact is younger */
+    ivm__decision now;                   /* of the step under way */
+    ivm__decision last;                  /* of the step last committed */
+    uint64_t term_next;                  /* the cursor of ivm__decision_term() */
 } ivm__term_plan;
 
 ivm_status ivm__term_plan_create(ivm_engine *engine, ivm__graph *graph, ivm__term_plan **plan) IVM_MUST_CHECK;

@@ -17,7 +17,9 @@ static uint32_t key_count(const ivm__node *node)
     while (node->op == IVM__PLAN_FILTER || node->op == IVM__PLAN_PROJECT) {
         node = node->inputs[0];
     }
-    return node->op == IVM__PLAN_SCAN ? node->table->key_count : node->op == IVM__PLAN_AGGREGATE ? node->groups_count : 0;
+    return node->op == IVM__PLAN_SCAN        ? (node->table ? node->table->key_count : 0)
+           : node->op == IVM__PLAN_AGGREGATE ? node->groups_count
+                                             : 0;
 }
 
 /* The node's column that holds key column k; COLUMN_NONE where a project drops it. */

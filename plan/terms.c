@@ -214,18 +214,25 @@ bool ivm__decision_term(const ivm__decision *decision, uint32_t leaves_count, ui
 
 /* ---- As the join operator's planner ------------------------------------------------------------------------------------------------ */
 
-static ivm_status refresh_edges(ivm__term_plan *plan)
+/* The edges of facts declared by the state the step starts from. */
+static ivm_status refresh_edges(ivm__term_plan *plan, uint64_t since)
 {
-    if (plan->facts_version == plan->engine->facts_version) {
+    if (plan->facts_version == plan->engine->facts_version && since >= plan->facts_since) {
         return IVM_OK;
     }
+    uint64_t newest = 0;
+    plan->facts_version = UINT64_MAX;
     plan->edges_now = 1 - plan->edges_last; /* explain still tells of those that the last step used */
     ivm__edges *edges = &plan->edges[plan->edges_now];
     edges->count = edges->pairs_count = 0;
     for (const ivm_fact *fact = plan->engine->facts; fact; fact = fact->next) {
-        IVM_TRY(ivm__edges_add(edges, plan->graph, fact));
+        newest = fact->since > newest ? fact->since : newest;
+        if (fact->since <= since) {
+            IVM_TRY(ivm__edges_add(edges, plan->graph, fact));
+        }
     }
-    plan->facts_version = plan->engine->facts_version;
+    plan->facts_version = newest <= since ? plan->engine->facts_version : UINT64_MAX;
+    plan->facts_since = newest;
     return IVM_OK;
 }
 
@@ -243,7 +250,7 @@ static ivm_status term_plan_begin(void *state, ivm__step *step, const ivm__leaf_
     for (uint32_t i = 0; i < leaves_count; i++) {
         empty |= (uint64_t)(leaves[i].rows_count == 0) << i;
     }
-    if (refresh_edges(plan) != IVM_OK) {
+    if (refresh_edges(plan, step->since) != IVM_OK) {
         return ivm__fail_memory(step->error);
     }
     ivm__term_decide(plan->graph, &step->planner, &plan->edges[plan->edges_now], leaves, empty, step->initial, &plan->now);

@@ -28,14 +28,16 @@ static ivm_status name_columns(ivm_view *view, const ivm__node *root)
 {
     ivm__memory *memory = &view->engine->memory;
     view->columns = ivm__allocate_zeroed(memory, root->columns_count * sizeof *view->columns);
-    if (!view->columns) {
+    view->types = ivm__allocate_zeroed(memory, root->columns_count * sizeof *view->types);
+    view->columns_count = root->columns_count; /* said first, so that freeing gives the right sizes */
+    if (!view->columns || !view->types) {
         return IVM_OUT_OF_MEMORY;
     }
-    view->columns_count = root->columns_count;
     view->key_count = root->op == IVM__PLAN_AGGREGATE ? root->groups_count : root->columns_count;
     for (uint32_t i = 0; i < root->columns_count; i++) {
         const char *name = ivm__name_bare(root->columns[i].name);
         view->columns[i] = (ivm__column){ ivm__text_copy(memory, name, strlen(name)), root->columns[i].type, true };
+        view->types[i] = root->columns[i].type;
         if (!view->columns[i].name) {
             return IVM_OUT_OF_MEMORY;
         }
@@ -43,13 +45,13 @@ static ivm_status name_columns(ivm_view *view, const ivm__node *root)
     return IVM_OK;
 }
 
-static bool reads(const ivm__node *node, const ivm_table *table)
+static bool reads(const ivm__node *node, ivm__source source)
 {
-    if (node->table == table) {
+    if (source.table ? node->table == source.table : node->view == source.view) {
         return true;
     }
     for (uint32_t i = 0; i < node->inputs_count; i++) {
-        if (reads(node->inputs[i], table)) {
+        if (reads(node->inputs[i], source)) {
             return true;
         }
     }
@@ -61,18 +63,42 @@ static ivm_status list_tables(ivm_view *view, const ivm__node *root)
     ivm_engine *engine = view->engine;
     uint32_t count = 0;
     for (ivm_table *table = engine->tables; table; table = table->next) {
-        count += reads(root, table);
+        count += reads(root, (ivm__source){ .table = table });
     }
     view->tables = ivm__allocate(&engine->memory, count * sizeof(ivm_table *));
     if (!view->tables) {
         return IVM_OUT_OF_MEMORY;
     }
+    view->tables_count = count;
+    count = 0;
     for (ivm_table *table = engine->tables; table; table = table->next) {
-        if (reads(root, table)) {
-            view->tables[view->tables_count++] = table;
+        if (reads(root, (ivm__source){ .table = table })) {
+            view->tables[count++] = table;
         }
     }
     assert(view->tables_count == count);
+    return IVM_OK;
+}
+
+static ivm_status list_views(ivm_view *view, const ivm__node *root)
+{
+    ivm_engine *engine = view->engine;
+    uint32_t count = 0;
+    for (ivm_view *other = engine->views; other; other = other->next) {
+        count += reads(root, (ivm__source){ .view = other });
+    }
+    view->views = ivm__allocate(&engine->memory, count * sizeof(ivm_view *));
+    if (!view->views) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    view->views_count = count;
+    count = 0;
+    for (ivm_view *other = engine->views; other; other = other->next) {
+        if (reads(root, (ivm__source){ .view = other })) {
+            view->views[count++] = other;
+        }
+    }
+    assert(view->views_count == count);
     return IVM_OK;
 }
 
@@ -126,6 +152,9 @@ static void view_publish(ivm_view *view)
     for (uint32_t i = 0; i < view->tables_count; i++) {
         view->tables[i]->readers_count++;
     }
+    for (uint32_t i = 0; i < view->views_count; i++) {
+        view->views[i]->readers_count++;
+    }
     ivm_view **last = &view->engine->views;
     while (*last) {
         last = &(*last)->next;
@@ -136,7 +165,7 @@ static void view_publish(ivm_view *view)
 static ivm_status view_complete(ivm_view *view, ivm_error *error)
 {
     ivm__node *root = view->planned->node;
-    if (name_columns(view, root) != IVM_OK || list_tables(view, root) != IVM_OK) {
+    if (name_columns(view, root) != IVM_OK || list_tables(view, root) != IVM_OK || list_views(view, root) != IVM_OK) {
         return ivm__fail_memory(error);
     }
     IVM_TRY(ivm__compile(view->engine, view->name, root, view->planned, &view->program, error));
@@ -203,6 +232,18 @@ ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan,
 
 /* ---- Dropping, and what can be asked --------------------------------------------------------------------------------------------------- */
 
+static const char *reader_of(const ivm_view *view)
+{
+    for (const ivm_view *other = view->engine->views; other; other = other->next) {
+        for (uint32_t i = 0; i < other->views_count; i++) {
+            if (other->views[i] == view) {
+                return other->name;
+            }
+        }
+    }
+    return "?";
+}
+
 ivm_status ivm_view_drop(ivm_view *view, ivm_error *error)
 {
     if (!view) {
@@ -210,6 +251,11 @@ ivm_status ivm_view_drop(ivm_view *view, ivm_error *error)
     }
     ivm_engine *engine = view->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
+    if (view->readers_count) {
+        ivm_status status = ivm__fail(error, IVM_IN_USE, "view %s is read by view %s", view->name, reader_of(view));
+        ivm__engine_leave(engine);
+        return status;
+    }
     ivm_view **at = &engine->views;
     while (*at != view) {
         at = &(*at)->next;
@@ -218,6 +264,10 @@ ivm_status ivm_view_drop(ivm_view *view, ivm_error *error)
     for (uint32_t i = 0; i < view->tables_count; i++) {
         assert(view->tables[i]->readers_count > 0);
         view->tables[i]->readers_count--;
+    }
+    for (uint32_t i = 0; i < view->views_count; i++) {
+        assert(view->views[i]->readers_count > 0);
+        view->views[i]->readers_count--;
     }
     ivm__view_free(view);
     ivm__engine_settle(engine);

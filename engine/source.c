@@ -1,0 +1,71 @@
+/* Sources: one way to a table's and a view's rows and delta. See source.h. */
+#include "source.h"
+
+ivm__store *ivm__source_store(ivm__source source)
+{
+    assert(ivm__source_is(source));
+    return source.table ? &source.table->store : source.view->program.result;
+}
+
+uint32_t ivm__source_columns_count(ivm__source source)
+{
+    return source.table ? source.table->columns_count : source.view->columns_count;
+}
+
+/* Whether the delta is what staging made; else it is read from the store, from what the step changed in it. */
+static bool is_staged(const ivm__step *step, ivm__source source)
+{
+    return source.table && !step->refreshing;
+}
+
+ivm_status ivm__source_delta_next(ivm__step *step, ivm__source source, ivm__delta_walk *walk, ivm__chunk **chunk)
+{
+    ivm_status status;
+    if (step->initial) {
+        status = ivm__store_chunk(ivm__source_store(source), step->scratch, IVM__READ_CUR, &walk->next, chunk);
+    } else if (is_staged(step, source)) {
+        return ivm__delta_next(step, source.table, walk, chunk);
+    } else {
+        status = ivm__store_change_chunk(ivm__source_store(source), step->scratch, &walk->next, chunk);
+    }
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+}
+
+/* Rows of the store that the step changed, and whether one lost weight. */
+static uint64_t count_changes(const ivm__store *store, bool *negative)
+{
+    ivm__row_id rows[64];
+    ivm__weight weights[64];
+    uint32_t next = 0, found;
+    uint64_t count = 0;
+    *negative = false;
+    while ((found = ivm__store_changes(store, &next, 64, rows, weights)) > 0) {
+        count += found;
+        for (uint32_t i = 0; i < found; i++) {
+            *negative |= weights[i] < 0;
+        }
+    }
+    return count;
+}
+
+uint64_t ivm__source_delta_rows(const ivm__step *step, ivm__source source)
+{
+    bool negative;
+    if (step->initial) {
+        return ivm__source_store(source)->rows_live;
+    }
+    return is_staged(step, source) ? source.table->delta.rows_count : count_changes(ivm__source_store(source), &negative);
+}
+
+ivm_shape ivm__source_delta_shape(const ivm__step *step, ivm__source source)
+{
+    bool negative = false;
+    if (step->initial) {
+        return ivm__source_store(source)->rows_live ? IVM_INSERT_ONLY : IVM_UNCHANGED;
+    }
+    if (is_staged(step, source)) {
+        return source.table->delta.shape;
+    }
+    uint64_t count = count_changes(ivm__source_store(source), &negative);
+    return count == 0 ? IVM_UNCHANGED : negative ? IVM_MIXED : IVM_INSERT_ONLY;
+}

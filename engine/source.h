@@ -1,0 +1,24 @@
+/* Sources: what a scan reads, a table or a view, and what changed of it in the step under way.
+ *
+ *     a push          a table's delta as staging made it; a view's as its program, which ran before, changed its rows
+ *     a refresh       what is pending: laid over the rows, so that they are read as they were at the last refresh and as they are now
+ *     a filling       everything, before which there was nothing
+ */
+#ifndef IVM__SOURCE_H
+#define IVM__SOURCE_H
+
+#include "stage.h"
+
+static inline bool ivm__source_is(ivm__source source)
+{
+    return source.table || source.view;
+}
+ivm__store *ivm__source_store(ivm__source source);
+uint32_t ivm__source_columns_count(ivm__source source);
+
+/* As ivm__delta_next() and its like in stage.h, for either. Chunks of a view's delta lie in step->scratch: the caller goes back between them. */
+ivm_status ivm__source_delta_next(ivm__step *step, ivm__source source, ivm__delta_walk *walk, ivm__chunk **chunk) IVM_MUST_CHECK;
+uint64_t ivm__source_delta_rows(const ivm__step *step, ivm__source source);
+ivm_shape ivm__source_delta_shape(const ivm__step *step, ivm__source source);
+
+#endif
