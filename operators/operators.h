@@ -5,6 +5,7 @@
 
 #include "catalog.h"
 #include "expression.h"
+#include "ivm/plan.h"
 
 /* ---- scan: delta(scan T) = delta(T) ---------------------------------------------------------------------------------------------- */
 /* Emits the table's delta at its finish(). */
@@ -24,7 +25,26 @@ ivm_status ivm__project_create(ivm__memory *memory, ivm__texts *texts, ivm__expr
                                ivm__operator **operator) IVM_MUST_CHECK;
 
 /* ---- aggregate --------------------------------------------------------------------------------------------------------------------- */
-typedef enum ivm__aggregate_function { IVM__COUNT, IVM__SUM, IVM__AVG, IVM__MIN, IVM__MAX } ivm__aggregate_function;
+typedef enum ivm__aggregate_function {
+    IVM__COUNT,
+    IVM__SUM,
+    IVM__AVG,
+    IVM__MIN,
+    IVM__MAX,
+    IVM__COUNT_DISTINCT,
+    IVM__SUM_DISTINCT,
+    IVM__BOOL_AND,
+    IVM__BOOL_OR,
+    IVM__VAR_POP,
+    IVM__VAR_SAMP,
+    IVM__STDDEV_POP,
+    IVM__STDDEV_SAMP
+} ivm__aggregate_function;
+
+/* Ports of an aggregate whose input may have negative weights: count, sum, avg and the variances take the rows as they are, min, max, bool_and,
+ * bool_or and the distinct family those of weight above 0, and a group is there while a row of it has a weight that is not 0. A signs
+ * operator below sends all three; where weights cannot be negative everything comes through the first. */
+enum { IVM__AGGREGATE_ROWS, IVM__AGGREGATE_PRESENT, IVM__AGGREGATE_SUPPORT };
 
 typedef struct ivm__aggregate_spec {
     ivm__aggregate_function function;
@@ -41,10 +61,76 @@ ivm_status ivm__aggregate_create(ivm__memory *memory, ivm__texts *texts, uint64_
                                  ivm__operator **operator) IVM_MUST_CHECK;
 ivm__store *ivm__aggregate_result(ivm__operator *aggregate);
 
+/* The same over an input that may have negative weights. */
+ivm_status ivm__aggregate_negative(ivm__operator *aggregate) IVM_MUST_CHECK;
+
+/* ---- signs: rows told apart by the signs of their weights ----------------------------------------------------------------------------- */
+/* For inputs that may have negative weights. Keeps the input's whole rows with their net weights w and sends, at its finish(), to the ports of its
+ * reader that are wanted (UINT32_MAX: not): the rows as they came, what is present (weight w where w > 0), the support (weight 1 where
+ * w is not 0). */
+typedef struct ivm__signs_ports {
+    uint32_t rows, present, support;
+} ivm__signs_ports;
+ivm_status ivm__signs_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,
+                             ivm__signs_ports ports, ivm__operator **operator) IVM_MUST_CHECK;
+
+/* ---- union_all: delta(A + B) = delta A + delta B ----------------------------------------------------------------------------------------- */
+ivm_status ivm__union_all_create(ivm__memory *memory, const ivm_type *types, uint32_t columns_count,
+                                 ivm__operator **operator) IVM_MUST_CHECK;
+
+/* ---- set: distinct and the set operations -------------------------------------------------------------------------------------------- */
+typedef enum ivm__set_kind {
+    IVM__SET_DISTINCT,
+    IVM__SET_UNION_ALL, /* no set operator: ivm__union_all_create() */
+    IVM__SET_UNION,
+    IVM__SET_EXCEPT_ALL,
+    IVM__SET_EXCEPT,
+    IVM__SET_INTERSECT_ALL,
+    IVM__SET_INTERSECT
+} ivm__set_kind;
+/* One port an input, weights never negative; the weight of a row is a function of its weights in the inputs, folded from left to right. */
+ivm_status ivm__set_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, ivm__set_kind kind, const ivm_type *types,
+                           uint32_t columns_count, uint32_t inputs_count, ivm__operator **operator) IVM_MUST_CHECK;
+
+/* ---- top_k ----------------------------------------------------------------------------------------------------------------------------- */
+typedef struct ivm__order_key {
+    ivm__expression *value;
+    bool descending, nulls_first;
+} ivm__order_key;
+typedef struct ivm__top_spec {
+    const ivm_type *types;
+    uint32_t columns_count;
+    ivm__expression **partitions;
+    uint32_t partitions_count;
+    const ivm__order_key *orders;
+    uint32_t orders_count;
+    uint64_t limit, offset;
+} ivm__top_spec;
+/* Weights never negative. Takes the spec's expressions, whatever the outcome. */
+ivm_status ivm__top_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm__top_spec *spec,
+                           ivm__operator **operator) IVM_MUST_CHECK;
+
+/* ---- outer: left, right, full, semi and anti joins -------------------------------------------------------------------------------------- */
+/* Ports: the left input, the right input, and, where an input may have negative weights, what is present of it (else its rows serve). */
+enum { IVM__OUTER_LEFT, IVM__OUTER_RIGHT, IVM__OUTER_LEFT_PRESENT, IVM__OUTER_RIGHT_PRESENT };
+typedef struct ivm__outer_spec {
+    ivm_join_kind kind;
+    const ivm_type *left_types, *right_types;
+    uint32_t left_count, right_count;
+    const uint32_t *left_keys, *right_keys; /* paired, of equal types; a null matches nothing */
+    uint32_t keys_count;
+    ivm__expression *condition; /* over left and right columns, numbered through; NULL: none. Taken. */
+    bool left_negative, right_negative;
+} ivm__outer_spec;
+ivm_status ivm__outer_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm__outer_spec *spec,
+                             ivm__operator **operator) IVM_MUST_CHECK;
+
 /* ---- materialize: a view's rows as a Z-set ----------------------------------------------------------------------------------------- */
-/* The root where the operator below keeps no rows of its own. overflow where a row's net weight leaves int64. */
+/* The root where the operator below keeps no rows of its own. overflow where a row's net weight leaves int64. Weights may be negative only
+ * where the plan's may. */
 ivm_status ivm__materialize_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,
                                    ivm__operator **operator) IVM_MUST_CHECK;
+void ivm__materialize_negative(ivm__operator *materialize);
 ivm__store *ivm__materialize_result(ivm__operator *materialize);
 
 #endif

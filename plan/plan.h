@@ -24,7 +24,22 @@ struct ivm_expr {
     uint32_t depth; /* of the tree below and with it */
 };
 
-typedef enum ivm__plan_op { IVM__PLAN_SCAN, IVM__PLAN_FILTER, IVM__PLAN_PROJECT, IVM__PLAN_JOIN, IVM__PLAN_AGGREGATE } ivm__plan_op;
+typedef enum ivm__plan_op {
+    IVM__PLAN_SCAN,
+    IVM__PLAN_FILTER,
+    IVM__PLAN_PROJECT,
+    IVM__PLAN_JOIN,
+    IVM__PLAN_AGGREGATE,
+    IVM__PLAN_OUTER, /* left, right, full, semi and anti joins */
+    IVM__PLAN_SET,   /* distinct (one input) and the set operations */
+    IVM__PLAN_TOP_K
+} ivm__plan_op;
+
+/* One order of a top_k. */
+typedef struct ivm__plan_order {
+    ivm_expr *value;
+    bool descending, nulls_first;
+} ivm__plan_order;
 
 /* A named expression: a column of a project, a group or an aggregate. `name` NULL: the column's own. */
 typedef struct ivm__plan_column {
@@ -46,8 +61,15 @@ struct ivm_plan {
     size_t aggregates_count;
     char **on; /* pairs of names, 2 * on_count */
     size_t on_count;
-    ivm_expr *where; /* filter, join, having */
-    uint32_t depth;  /* of the plans below and with it */
+    ivm_expr *where;              /* filter, join, having */
+    uint32_t depth;               /* of the plans below and with it */
+    ivm_join_kind kind;           /* join: inner is op IVM__PLAN_JOIN, any other IVM__PLAN_OUTER */
+    ivm__set_kind set;            /* set */
+    ivm__plan_column *partitions; /* top_k */
+    size_t partitions_count;
+    ivm__plan_order *orders;
+    size_t orders_count;
+    uint64_t limit, offset;
 };
 
 /* The first cause of a failed builder of this thread, taken: it is empty after. Status IVM_OK where there is none. */
@@ -73,6 +95,12 @@ typedef struct ivm__node {
     bool *needed;              /* which of them are read above; all of them at the root */
     struct ivm__node **inputs; /* a join's: its leaves, nested inner joins flattened */
     uint32_t inputs_count;
+    bool negative;          /* its rows may weigh less than 0 */
+    ivm_join_kind kind;     /* outer */
+    ivm__set_kind set;      /* set */
+    ivm__order_key *orders; /* top_k; its partitions are groups */
+    uint32_t orders_count;
+    uint64_t limit, offset;
     ivm_table *table;              /* scan of a table */
     ivm_view *view;                /* scan of a view */
     ivm__expression **expressions; /* project: a column each; filter, aggregate's having, join's residual: [0] */
@@ -81,7 +109,7 @@ typedef struct ivm__node {
     uint32_t groups_count;
     ivm__aggregate_spec *aggregates;
     uint32_t aggregates_count;
-    ivm__equality *equalities; /* join */
+    ivm__equality *equalities; /* join; outer: positions among both inputs' columns */
     uint32_t equalities_count;
 } ivm__node;
 

@@ -92,13 +92,17 @@ typedef struct ivm_column_definition {
  * one. Options structs say their version; 0 means 1 for ever.
  * `key`: column names with commas between them, NULL or "" for a table without a key. Key columns are never null. A table without a key
  * is a bag: a row may be in it many times.
- * `append_only`: a batch whose net change deletes from it is refused. */
+ * `append_only`: a batch whose net change deletes from it is refused.
+ * `allow_negative`: weights may go below zero, for feeds that may bring a retraction before its row; only without a key and not
+ * append_only. Rows of weight 0 or less are absent wherever presence counts (distinct, set operations, top_k, partners of outer, semi and
+ * anti joins, min, max, bool_and, bool_or, the distinct aggregates) and add up with their sign elsewhere. */
 typedef struct ivm_table_options {
     uint32_t version; /* IVM_TABLE_OPTIONS_VERSION; 0 means 1 */
     const ivm_column_definition *columns;
     size_t columns_count;
     const char *key;
     bool append_only;
+    bool allow_negative;
 } ivm_table_options;
 #define IVM_TABLE_OPTIONS_VERSION 1u
 
@@ -110,6 +114,13 @@ IVM_API ivm_status ivm_table_create(ivm_engine *engine, const char *name, const 
 
 /* Drops a table, its rows and the facts that name it. in_use while a view reads it: then nothing is dropped. */
 IVM_API ivm_status ivm_table_drop(ivm_table *table, ivm_error *error) IVM_MUST_CHECK;
+
+/* Renames a column, adds one at the end (null in all rows; not_null is invalid_argument), or drops one (in_use while a view reads it or a
+ * key or foreign key names it). Views and their state stay. Cost: adding and dropping write the table's rows anew.
+ * unknown_column, already_exists, invalid_argument, in_use, out_of_memory. */
+IVM_API ivm_status ivm_table_column_rename(ivm_table *table, const char *column, const char *name, ivm_error *error) IVM_MUST_CHECK;
+IVM_API ivm_status ivm_table_column_add(ivm_table *table, const ivm_column_definition *column, ivm_error *error) IVM_MUST_CHECK;
+IVM_API ivm_status ivm_table_column_drop(ivm_table *table, const char *column, ivm_error *error) IVM_MUST_CHECK;
 
 /* Finds by name. unknown_table / unknown_view. */
 IVM_API ivm_status ivm_table_find(ivm_engine *engine, const char *name, ivm_table **table, ivm_error *error) IVM_MUST_CHECK;

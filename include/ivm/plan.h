@@ -37,6 +37,8 @@ IVM_API void ivm_expr_free(ivm_expr *expr);
 IVM_API ivm_plan *ivm_plan_scan(ivm_table *table, const char *alias);
 /* The same by name, looked up when the view is made. */
 IVM_API ivm_plan *ivm_plan_scan_name(const char *table, const char *alias);
+/* A view's rows: a view over a view. */
+IVM_API ivm_plan *ivm_plan_scan_view(ivm_view *view, const char *alias);
 IVM_API ivm_plan *ivm_plan_filter(ivm_plan *input, ivm_expr *where);
 
 /* Columns one after the other: ivm_plan_project(input, "f.id, d.name") takes columns as they are, ivm_plan_compute() adds one named
@@ -48,16 +50,35 @@ IVM_API ivm_plan *ivm_plan_compute(ivm_plan *project, const char *name, ivm_expr
  * Joins nested in joins are planned as one join of all their leaves, at most IVM_JOIN_LEAVES_MAX. */
 IVM_API ivm_plan *ivm_plan_join(ivm_plan *left, ivm_plan *right, const char *on);
 IVM_API ivm_plan *ivm_plan_join_many(ivm_plan **inputs, size_t inputs_count, const char *on);
+/* Joins of two inputs that keep what finds no partner (LEFT, RIGHT, FULL, padded with nulls) or give the left rows that have one (SEMI) or
+ * none (ANTI). A condition added to it is part of what makes a partner. */
+typedef enum ivm_join_kind { IVM_INNER_JOIN, IVM_LEFT_JOIN, IVM_RIGHT_JOIN, IVM_FULL_JOIN, IVM_SEMI_JOIN, IVM_ANTI_JOIN } ivm_join_kind;
+IVM_API ivm_plan *ivm_plan_join_kind(ivm_join_kind kind, ivm_plan *left, ivm_plan *right, const char *on);
 /* Adds a further condition to a join. */
 IVM_API ivm_plan *ivm_plan_join_where(ivm_plan *join, ivm_expr *where);
 
-/* Groups by `group_by`, names with commas between them; NULL or "": one group that always exists. Then add aggregates one by one;
- * `argument` NULL counts rows (count alone). `where` (may be NULL) lets only some rows in.
- * Functions: count, sum, avg, min, max. */
+/* Groups by `group_by`, names with commas between them; NULL or "": one group that always exists. Then add aggregates one by one:
+ * ivm_plan_count() counts rows, ivm_plan_add() computes a function of its argument's values that are not null, and ivm_plan_add_where()
+ * lets only some rows into the aggregate added last.
+ * Functions: count, sum, avg, min, max, count_distinct, sum_distinct, var_pop, var_samp, stddev_pop, stddev_samp, bool_and, bool_or. */
 IVM_API ivm_plan *ivm_plan_aggregate(ivm_plan *input, const char *group_by);
 IVM_API ivm_plan *ivm_plan_group(ivm_plan *aggregate, const char *name, ivm_expr *value);
-IVM_API ivm_plan *ivm_plan_add(ivm_plan *aggregate, const char *name, const char *function, ivm_expr *argument, ivm_expr *where);
+IVM_API ivm_plan *ivm_plan_count(ivm_plan *aggregate, const char *name);
+IVM_API ivm_plan *ivm_plan_add(ivm_plan *aggregate, const char *name, const char *function, ivm_expr *argument);
+IVM_API ivm_plan *ivm_plan_add_where(ivm_plan *aggregate, ivm_expr *where);
 IVM_API ivm_plan *ivm_plan_having(ivm_plan *aggregate, ivm_expr *where);
+
+/* Each row once, however often it is there. */
+IVM_API ivm_plan *ivm_plan_distinct(ivm_plan *input);
+/* Two inputs or more of equal column types, folded from left to right. The _ALL forms count copies. */
+typedef enum ivm_set_operation { IVM_UNION_ALL, IVM_UNION, IVM_EXCEPT_ALL, IVM_EXCEPT, IVM_INTERSECT_ALL, IVM_INTERSECT } ivm_set_operation;
+IVM_API ivm_plan *ivm_plan_set(ivm_set_operation operation, ivm_plan **inputs, size_t inputs_count);
+
+/* The first rows of each partition in an order: `offset` are passed over, then `limit` kept, copies counted. Ties go by the whole row, ascending,
+ * nulls last. Partitions and orders are added one by one. */
+IVM_API ivm_plan *ivm_plan_top_k(ivm_plan *input, uint64_t limit, uint64_t offset);
+IVM_API ivm_plan *ivm_plan_partition_by(ivm_plan *top_k, ivm_expr *value);
+IVM_API ivm_plan *ivm_plan_order_by(ivm_plan *top_k, ivm_expr *value, bool descending, bool nulls_first);
 
 IVM_API void ivm_plan_free(ivm_plan *plan);
 

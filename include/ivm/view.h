@@ -11,8 +11,20 @@ extern "C" {
 
 /* ---- Views ----------------------------------------------------------------------------------------------------------------------- */
 
+typedef struct ivm_snapshot ivm_snapshot;
+
+/* IMMEDIATE: every push brings the view up to date. DEFERRED: changes of what it reads pile up, consolidated, until ivm_refresh_view(). */
+typedef enum ivm_refresh { IVM_IMMEDIATE, IVM_DEFERRED } ivm_refresh;
+
+/* Told once after each push or refresh that changed the view, when all of it is committed, on the thread that made it. `changes` are as
+ * from ivm_read_changes() and end with the call. Calls on the engine from inside fail with in_use; the snapshot may be read. */
+typedef void (*ivm_view_changed)(void *context, ivm_view *view, ivm_snapshot *changes);
+
 typedef struct ivm_view_options {
     uint32_t version; /* IVM_VIEW_OPTIONS_VERSION; 0 means 1 */
+    ivm_refresh refresh;
+    ivm_view_changed changed; /* may be NULL */
+    void *changed_context;
 } ivm_view_options;
 #define IVM_VIEW_OPTIONS_VERSION 1u
 
@@ -25,6 +37,11 @@ IVM_API ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_pla
 /* Drops a view and its state; snapshots of it stay readable. in_use from inside a callback. */
 IVM_API ivm_status ivm_view_drop(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
+/* Brings a deferred view up to date (deferred inputs as they stand), and with it the immediate views that read it. Of an immediate view:
+ * nothing to do. All or nothing, as a push; `stats` (of this step) may be NULL. Cost: what changed since the last refresh, net. overflow,
+ * unsupported (too many masks), out_of_memory. */
+IVM_API ivm_status ivm_refresh_view(ivm_view *view, ivm_stats *stats, ivm_error *error) IVM_MUST_CHECK;
+
 /* Names and types, as for tables. */
 IVM_API const char *ivm_view_name(const ivm_view *view);
 IVM_API size_t ivm_view_columns_count(const ivm_view *view);
@@ -35,11 +52,11 @@ IVM_API ivm_type ivm_view_column_type(const ivm_view *view, size_t column);
 
 /* What a view or table holds at one moment. Later pushes do not disturb it and are not held up by it; it costs the pages changed since.
  * Taking one costs nothing that grows with the view; it waits for a push under way to end. */
-typedef struct ivm_snapshot ivm_snapshot;
-
 IVM_API ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
+/* The same after a refresh. */
+IVM_API ivm_status ivm_read_view_refreshed(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
-/* The net change the last push made to the view: rows with positive and negative weights. Cost: its size. */
+/* The net change the last push or refresh made to the view: rows with positive and negative weights. Cost: its size. */
 IVM_API ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 IVM_API void ivm_snapshot_close(ivm_snapshot *snapshot);
 
