@@ -57,15 +57,12 @@ IVM_API ivm_plan *ivm_plan_join_kind(ivm_join_kind kind, ivm_plan *left, ivm_pla
 /* Adds a further condition to a join. */
 IVM_API ivm_plan *ivm_plan_join_where(ivm_plan *join, ivm_expr *where);
 
-/* Groups by `group_by`, names with commas between them; NULL or "": one group that always exists. Then add aggregates one by one:
- * ivm_plan_count() counts rows, ivm_plan_add() computes a function of its argument's values that are not null, and ivm_plan_add_where()
- * lets only some rows into the aggregate added last.
- * Functions: count, sum, avg, min, max, count_distinct, sum_distinct, var_pop, var_samp, stddev_pop, stddev_samp, bool_and, bool_or. */
+/* Groups by `group_by`, names with commas between them; NULL or "": one group that always exists. Then add aggregates one by one;
+ * `argument` NULL counts rows (count alone). `where` (may be NULL) lets only some rows in.
+ * Functions: count, sum, avg, min, max. */
 IVM_API ivm_plan *ivm_plan_aggregate(ivm_plan *input, const char *group_by);
 IVM_API ivm_plan *ivm_plan_group(ivm_plan *aggregate, const char *name, ivm_expr *value);
-IVM_API ivm_plan *ivm_plan_count(ivm_plan *aggregate, const char *name);
-IVM_API ivm_plan *ivm_plan_add(ivm_plan *aggregate, const char *name, const char *function, ivm_expr *argument);
-IVM_API ivm_plan *ivm_plan_add_where(ivm_plan *aggregate, ivm_expr *where);
+IVM_API ivm_plan *ivm_plan_add(ivm_plan *aggregate, const char *name, const char *function, ivm_expr *argument, ivm_expr *where);
 IVM_API ivm_plan *ivm_plan_having(ivm_plan *aggregate, ivm_expr *where);
 
 /* Each row once, however often it is there. */
