@@ -6,6 +6,7 @@
  * Cost: a hash, a slot and a row a key. Where every row is found once and weighs 1, as a foreign key makes it, columns are passed on as they
  * are and weights stay unwritten; else each column that is read later is gathered once. */
 #include "join_state.h"
+#include "pairs.h"
 
 /* What a probe found: the row rows[i] for the chunk's row positions[i]. */
 typedef struct pairs {
@@ -112,18 +113,6 @@ static bool column_pass(ivm__arena *arena, const ivm__vector *in, const pairs *f
     return true;
 }
 
-static bool column_fetch(ivm__arena *arena, const ivm__store *store, uint32_t column, const pairs *found, ivm__vector *out)
-{
-    if (!ivm__vector_make(arena, out, store->layout->types[column], found->count, store->layout->nullable[column])) {
-        return false;
-    }
-    ivm__store_gather(store, found->rows, found->count, column, out);
-    if (out->nulls && !memchr(out->nulls, 1, found->count)) {
-        out->nulls = NULL;
-    }
-    return true;
-}
-
 /* The pairs as a chunk of the columns that are still to be read. NULL: out of memory. */
 static ivm__chunk *pairs_chunk(const ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, const pairs *found)
 {
@@ -145,7 +134,8 @@ static ivm__chunk *pairs_chunk(const ivm__join_run *run, uint32_t depth, const i
     for (uint32_t i = 0; i < source->leaf->kept_count; i++) {
         uint32_t c = source->leaf->columns_first + source->leaf->kept[i];
         uint32_t column = ivm__leaf_store_column(source->leaf, source->store, i);
-        if (last[c] >= IVM__READ_BEHIND(depth) && !column_fetch(arena, source->store, column, found, &out->columns[c])) {
+        if (last[c] >= IVM__READ_BEHIND(depth) &&
+            !ivm__pairs_column(arena, source->store, column, found->rows, found->count, &out->columns[c])) {
             return NULL;
         }
     }
@@ -174,22 +164,13 @@ static ivm_status pairs_pass(ivm__join_run *run, uint32_t depth, const ivm__chun
     return next->rows_count ? ivm__join_probe_chunk(run, depth + 1, next) : IVM_OK;
 }
 
-static uint32_t keys_skipped(const ivm__keys *keys)
-{
-    uint32_t skipped = 0;
-    for (uint32_t i = 0; keys->skip && i < keys->rows_count; i++) {
-        skipped += keys->skip[i] != 0;
-    }
-    return skipped;
-}
-
 static ivm_status probe_index(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, pairs *found)
 {
     const ivm__probe_source *source = &run->sources[depth];
     ivm__arena *scratch = run->step->scratch;
     ivm__keys keys;
     IVM_TRY(ivm__index_keys(source->index, scratch, chunk, source->probe->from, false, &keys));
-    run->rows_probed += keys.rows_count - keys_skipped(&keys);
+    run->rows_probed += keys.rows_count - ivm__keys_skipped(&keys);
     for (ivm__probe probe = { 0 }; probe.key < keys.rows_count;) {
         found->count = ivm__index_probe(source->index, &keys, &probe, IVM__CHUNK_ROWS, found->positions, found->rows);
         ivm__arena_mark mark = ivm__arena_here(scratch);
