@@ -83,9 +83,9 @@ ivm_status ivm_table_find(ivm_engine *engine, const char *name, ivm_table **tabl
     if (!engine || !name || !table) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_table_find: engine, name and table are wanted");
     }
-    IVM_TRY(ivm__engine_enter(engine, error));
+    IVM_TRY(ivm__engine_enter_reading(engine, error));
     ivm_table *found = ivm__table_named(engine, name, strlen(name));
-    ivm__engine_leave(engine);
+    ivm__engine_leave_reading(engine);
     if (!found) {
         return ivm__fail(error, IVM_UNKNOWN_TABLE, "there is no table %s", name);
     }
@@ -98,9 +98,9 @@ ivm_status ivm_view_find(ivm_engine *engine, const char *name, ivm_view **view, 
     if (!engine || !name || !view) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_view_find: engine, name and view are wanted");
     }
-    IVM_TRY(ivm__engine_enter(engine, error));
+    IVM_TRY(ivm__engine_enter_reading(engine, error));
     ivm_view *found = ivm__view_named(engine, name, strlen(name));
-    ivm__engine_leave(engine);
+    ivm__engine_leave_reading(engine);
     if (!found) {
         return ivm__fail(error, IVM_UNKNOWN_VIEW, "there is no view %s", name);
     }

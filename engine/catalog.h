@@ -13,6 +13,15 @@ typedef struct ivm__column {
     bool nullable;
 } ivm__column;
 
+/* The columns that a table had when a view was compiled for them, and where each is now. A table's first heading, and one for every column that
+ * came or went while a view read the table. */
+typedef struct ivm__heading {
+    struct ivm__heading *older;
+    uint32_t columns_count;
+    ivm_type *types;
+    uint32_t *columns; /* of the table; UINT32_MAX: dropped, no view of this heading reads it */
+} ivm__heading;
+
 /* A table's net delta in the step under way, as chunks that carry all columns. Without negative rows equal rows may stand apart; with
  * one, each distinct row stands once. */
 typedef struct ivm__table_delta {
@@ -28,13 +37,16 @@ struct ivm_table {
     uint64_t id; /* never given twice */
     ivm__column *columns;
     uint32_t columns_count;
-    ivm_type *types;
-    uint32_t *key; /* positions in the key's order */
-    uint32_t key_count;
+    ivm_type *types;          /* the heading's */
+    ivm__heading *heading;    /* as it is now; older ones behind it */
+    uint64_t columns_version; /* grows when a column comes or goes: batches filled before are refused */
+    uint32_t *key;            /* positions in the key's order */
+    uint32_t key_count, key_capacity;
     bool append_only;
+    bool allow_negative; /* a bag whose rows stand once each, found through `whole` */
     ivm__store store;
-    ivm__index *key_index; /* NULL for a bag */
-    ivm__index *whole;     /* a bag's, over whole rows; NULL until its first negative row */
+    ivm__index *key_index;  /* NULL for a bag */
+    ivm__index *whole;      /* a bag's, over whole rows; NULL until its first negative row */
     ivm__table_delta delta; /* of the step under way */
     uint32_t readers_count; /* views that scan it */
     ivm_table *next;
@@ -44,7 +56,14 @@ struct ivm_table {
 typedef struct ivm__source {
     ivm_table *table;
     ivm_view *view;
+    const ivm__heading *heading; /* of a table, as the scan was compiled for it; NULL: as it is now */
 } ivm__source;
+
+/* Which columns of a table a view reads, numbered as they are now; columns past the last are not read. */
+typedef struct ivm__used {
+    bool *columns;
+    uint32_t columns_count, columns_capacity;
+} ivm__used;
 
 struct ivm_fact {
     ivm_engine *engine;
@@ -68,9 +87,17 @@ struct ivm_view {
     ivm_type *types;
     ivm_table **tables; /* those it scans, each once */
     uint32_t tables_count;
-    ivm_view **views; /* the same */
+    ivm__used *used;  /* one for each of the tables; NULL: all columns are */
+    ivm_view **views; /* those it scans, each once */
     uint32_t views_count;
     uint32_t readers_count; /* views that scan it */
+    ivm_refresh refresh;
+    ivm_view_changed changed; /* NULL: nobody is told */
+    void *changed_context;
+    uint64_t clock;               /* a deferred view's: pushes when it was last refreshed, or made */
+    struct ivm__pending *pending; /* a deferred view's: one for each table and view it scans; NULL: nothing came since */
+    bool ran;                     /* its program, in the step under way */
+    struct ivm_snapshot *telling; /* what `changed` is to be told once the step has ended; NULL: nothing */
     struct ivm__planned *planned; /* plan/'s: what explain tells of */
     void (*planned_free)(struct ivm__planned *planned, ivm__memory *memory);
     ivm_view *next; /* in the order of their making */
@@ -80,18 +107,21 @@ struct ivm_engine {
     ivm__memory memory;
     ivm__texts texts;
     uint64_t seed;
-    pthread_mutex_t lock;           /* the writer's, and the catalog's */
-    _Atomic bool stepping;          /* a push or view creation is under way, on thread `owner` */
+    pthread_mutex_t turn;  /* of calls that change the engine, until their callbacks are done; taken before the lock */
+    pthread_mutex_t lock;  /* the writer's, and the catalog's */
+    _Atomic bool stepping; /* a call is under way, on thread `owner` */
     _Atomic(pthread_t) owner;
+    _Atomic bool telling; /* callbacks are being called, on thread `teller`; the lock is free */
+    _Atomic(pthread_t) teller;
     pthread_mutex_t snapshots_lock; /* the list of open snapshots alone; held for a few instructions */
     struct ivm_snapshot *snapshots_oldest, *snapshots_newest;
     ivm_planner_options planner;
     ivm_table *tables;
     ivm_fact *facts;
     ivm_view *views;
-    uint64_t ids;           /* the last one given */
-    uint64_t pushes;        /* that succeeded */
-    uint64_t facts_version; /* grows with every change of facts */
+    uint64_t ids;              /* the last one given */
+    uint64_t pushes;           /* that succeeded */
+    uint64_t facts_version;    /* grows with every change of facts */
     ivm__arena arena, scratch; /* of the step */
     ivm_stats stats;
 };
@@ -99,6 +129,14 @@ struct ivm_engine {
 /* The lock must be held. */
 ivm_table *ivm__table_named(const ivm_engine *engine, const char *name, size_t size);
 ivm_view *ivm__view_named(const ivm_engine *engine, const char *name, size_t size);
+/* A heading of the columns as they are now. NULL: out of memory. */
+ivm__heading *ivm__heading_make(ivm__memory *memory, const ivm__column *columns, uint32_t columns_count);
+void ivm__heading_free(ivm__memory *memory, ivm__heading *heading); /* NULL is fine */
+/* Whether a column may be so: invalid_argument names it. */
+ivm_status ivm__column_check(const ivm_column_definition *column, ivm_error *error) IVM_MUST_CHECK;
+/* The layout of a table's rows. */
+ivm_status ivm__table_layout(ivm__memory *memory, const ivm__column *columns, const ivm__heading *heading, bool packed,
+                             ivm__layout **layout) IVM_MUST_CHECK;
 /* Whether a new table or view may have this name: invalid_argument or already_exists where not. */
 ivm_status ivm__name_check(const ivm_engine *engine, const char *name, ivm_error *error) IVM_MUST_CHECK;
 /* The position of a table's column; unknown_column names both. */
@@ -113,13 +151,19 @@ ivm_status ivm__fact_make(ivm_table *child, const char *columns, ivm_table *pare
 void ivm__fact_free(ivm_fact *fact);
 void ivm__fact_drop(ivm_fact *fact); /* takes it out of the engine's list, too */
 uint64_t ivm__snapshot_epoch(const ivm_snapshot *snapshot);
+/* Snapshots of a view's rows, and of what the step under way changes in them. The lock is held. */
+ivm_status ivm__snapshot_rows(ivm_view *view, ivm_snapshot **snapshot) IVM_MUST_CHECK;
+ivm_status ivm__snapshot_changes(ivm_view *view, ivm_snapshot **snapshot) IVM_MUST_CHECK;
 
 void ivm__view_free(ivm_view *view);
 void ivm__table_free(ivm_table *table);
 
-/* Takes the lock for a call that may not come from inside a callback of the engine (in_use then). */
+/* Takes turn and lock for a call that may change the engine. in_use where it comes from inside a callback. */
 ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 void ivm__engine_leave(ivm_engine *engine);
+/* Takes the lock alone, for a call that only looks: it need not wait for callbacks. */
+ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
+void ivm__engine_leave_reading(ivm_engine *engine);
 /* Fills in a step over the engine's arenas. */
 void ivm__step_init(ivm__step *step, ivm_engine *engine, ivm_stats *stats, ivm_error *error);
 /* Finishes a step, failed or not: arenas, epoch, and texts that nobody holds. The lock must be held. */

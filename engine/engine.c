@@ -52,6 +52,7 @@ ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engin
     ivm__texts_init(&made->texts, &made->memory, made->seed);
     ivm__arena_init(&made->arena, &made->memory);
     ivm__arena_init(&made->scratch, &made->memory);
+    pthread_mutex_init(&made->turn, NULL);
     pthread_mutex_init(&made->lock, NULL);
     pthread_mutex_init(&made->snapshots_lock, NULL);
     *engine = made;
@@ -75,6 +76,7 @@ static void free_everything(ivm_engine *engine)
     ivm__arena_deinit(&engine->arena);
     ivm__arena_deinit(&engine->scratch);
     ivm__texts_deinit(&engine->texts);
+    pthread_mutex_destroy(&engine->turn);
     pthread_mutex_destroy(&engine->lock);
     pthread_mutex_destroy(&engine->snapshots_lock);
     assert(atomic_load(&engine->memory.bytes_held) == 0);
@@ -127,9 +129,16 @@ void ivm_engine_stats(ivm_engine *engine, ivm_stats *stats)
     pthread_mutex_unlock(&engine->lock);
 }
 
-ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error)
+static bool is_inside(const ivm_engine *engine)
 {
-    if (atomic_load(&engine->stepping) && pthread_equal(atomic_load(&engine->owner), pthread_self())) {
+    pthread_t self = pthread_self();
+    return (atomic_load(&engine->stepping) && pthread_equal(atomic_load(&engine->owner), self)) ||
+           (atomic_load(&engine->telling) && pthread_equal(atomic_load(&engine->teller), self));
+}
+
+ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error)
+{
+    if (is_inside(engine)) {
         return ivm__fail(error, IVM_IN_USE, "the engine is in use: a callback of it may not call it");
     }
     pthread_mutex_lock(&engine->lock);
@@ -138,10 +147,27 @@ ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error)
     return IVM_OK;
 }
 
-void ivm__engine_leave(ivm_engine *engine)
+void ivm__engine_leave_reading(ivm_engine *engine)
 {
     atomic_store(&engine->stepping, false);
     pthread_mutex_unlock(&engine->lock);
+}
+
+ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error)
+{
+    bool inside = is_inside(engine); /* else the turn would be waited for in vain */
+    if (!inside) {
+        pthread_mutex_lock(&engine->turn);
+    }
+    ivm_status status = ivm__engine_enter_reading(engine, error);
+    assert(inside == (status != IVM_OK));
+    return status;
+}
+
+void ivm__engine_leave(ivm_engine *engine)
+{
+    ivm__engine_leave_reading(engine);
+    pthread_mutex_unlock(&engine->turn);
 }
 
 void ivm__step_init(ivm__step *step, ivm_engine *engine, ivm_stats *stats, ivm_error *error)

@@ -74,13 +74,16 @@ static ivm_status share_rows(ivm_snapshot *snapshot, ivm__store *store)
     return IVM_OK;
 }
 
-static uint64_t count_changes(const ivm__store *store)
+/* A walk over the changes of the step under way, or of the last. */
+typedef uint32_t changes_walk(const ivm__store *store, uint32_t *next, uint32_t capacity, ivm__row_id *rows, ivm__weight *weights);
+
+static uint64_t count_changes(const ivm__store *store, changes_walk *walk)
 {
     uint64_t count = 0;
     ivm__row_id rows[64];
     ivm__weight weights[64];
     uint32_t next = 0, found;
-    while ((found = ivm__store_changes_last(store, &next, 64, rows, weights)) > 0) {
+    while ((found = walk(store, &next, 64, rows, weights)) > 0) {
         count += found;
     }
     return count;
@@ -92,9 +95,9 @@ static int64_t weight_narrow(ivm__weight weight)
     return weight > INT64_MAX ? INT64_MAX : weight < INT64_MIN ? INT64_MIN : (int64_t)weight;
 }
 
-static ivm_status copy_changes(ivm_snapshot *snapshot, const ivm__store *store)
+static ivm_status copy_changes(ivm_snapshot *snapshot, const ivm__store *store, changes_walk *walk)
 {
-    uint64_t count = count_changes(store), at = 0;
+    uint64_t count = count_changes(store, walk), at = 0;
     uint32_t stride = store->layout->stride;
     snapshot->copied = ivm__allocate(snapshot->memory, count * stride);
     snapshot->copied_weights = ivm__allocate(snapshot->memory, count * sizeof *snapshot->copied_weights);
@@ -105,7 +108,7 @@ static ivm_status copy_changes(ivm_snapshot *snapshot, const ivm__store *store)
     ivm__row_id rows[64];
     ivm__weight weights[64];
     uint32_t next = 0, found;
-    while ((found = ivm__store_changes_last(store, &next, 64, rows, weights)) > 0) {
+    while ((found = walk(store, &next, 64, rows, weights)) > 0) {
         for (uint32_t i = 0; i < found; i++, at++) {
             memcpy(snapshot->copied + at * stride, ivm__store_row(store, rows[i]), stride);
             snapshot->copied_weights[at] = weight_narrow(weights[i]);
@@ -116,14 +119,15 @@ static ivm_status copy_changes(ivm_snapshot *snapshot, const ivm__store *store)
     return IVM_OK;
 }
 
-static ivm_status snapshot_take(ivm_engine *engine, ivm__store *store, bool changes, const uint32_t *key, uint32_t key_count,
+/* `walk`: of the changes wanted; NULL: the rows are. */
+static ivm_status snapshot_take(ivm_engine *engine, ivm__store *store, changes_walk *walk, const uint32_t *key, uint32_t key_count,
                                 ivm_snapshot **taken)
 {
     ivm_snapshot *snapshot = snapshot_make(engine, store->layout, key, key_count);
     if (!snapshot) {
         return IVM_OUT_OF_MEMORY;
     }
-    ivm_status status = changes ? copy_changes(snapshot, store) : share_rows(snapshot, store);
+    ivm_status status = walk ? copy_changes(snapshot, store, walk) : share_rows(snapshot, store);
     if (status != IVM_OK) {
         snapshot_empty(snapshot);
         ivm__release(&engine->memory, snapshot, sizeof *snapshot);
@@ -134,13 +138,14 @@ static ivm_status snapshot_take(ivm_engine *engine, ivm__store *store, bool chan
     return IVM_OK;
 }
 
-static ivm_status read_store(ivm_engine *engine, ivm__store *store, bool changes, const uint32_t *key, uint32_t key_count,
-                             ivm_snapshot **snapshot, ivm_error *error)
+ivm_status ivm__snapshot_rows(ivm_view *view, ivm_snapshot **snapshot)
 {
-    IVM_TRY(ivm__engine_enter(engine, error));
-    ivm_status status = snapshot_take(engine, store, changes, key, key_count, snapshot);
-    ivm__engine_leave(engine);
-    return status == IVM_OK ? IVM_OK : ivm__fail_memory(error);
+    return snapshot_take(view->engine, view->program.result, NULL, NULL, view->key_count, snapshot);
+}
+
+ivm_status ivm__snapshot_changes(ivm_view *view, ivm_snapshot **snapshot)
+{
+    return snapshot_take(view->engine, view->program.result, ivm__store_changes, NULL, view->key_count, snapshot);
 }
 
 ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error)
@@ -148,7 +153,10 @@ ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *err
     if (!view || !snapshot) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_read_view: view and snapshot are wanted");
     }
-    return read_store(view->engine, view->program.result, false, NULL, view->key_count, snapshot, error);
+    IVM_TRY(ivm__engine_enter_reading(view->engine, error));
+    ivm_status status = ivm__snapshot_rows(view, snapshot);
+    ivm__engine_leave_reading(view->engine);
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(error);
 }
 
 ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error)
@@ -156,7 +164,11 @@ ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm_error *
     if (!view || !snapshot) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_read_changes: view and snapshot are wanted");
     }
-    return read_store(view->engine, view->program.result, true, NULL, view->key_count, snapshot, error);
+    ivm_engine *engine = view->engine;
+    IVM_TRY(ivm__engine_enter_reading(engine, error));
+    ivm_status status = snapshot_take(engine, view->program.result, ivm__store_changes_last, NULL, view->key_count, snapshot);
+    ivm__engine_leave_reading(engine);
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(error);
 }
 
 ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *error)
@@ -164,8 +176,11 @@ ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *
     if (!table || !snapshot) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_read_table: table and snapshot are wanted");
     }
+    IVM_TRY(ivm__engine_enter_reading(table->engine, error));
     uint32_t key_count = table->key_count ? table->key_count : table->columns_count;
-    return read_store(table->engine, &table->store, false, table->key_count ? table->key : NULL, key_count, snapshot, error);
+    ivm_status status = snapshot_take(table->engine, &table->store, NULL, table->key_count ? table->key : NULL, key_count, snapshot);
+    ivm__engine_leave_reading(table->engine);
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(error);
 }
 
 /* What it holds goes first, its place in the list last: an engine that finds its list empty may be freed at once. */

@@ -2,6 +2,21 @@
  * they are appended and found only once a batch takes a row away. */
 #include "stage.h"
 
+ivm_status ivm__column_check(const ivm_column_definition *column, ivm_error *error)
+{
+    uint32_t precision = IVM_TYPE_PRECISION(column->type), scale = IVM_TYPE_SCALE(column->type);
+    if (!column->name || !*column->name || strlen(column->name) > IVM_NAME_SIZE_MAX) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "a column needs a name of at most %d bytes", IVM_NAME_SIZE_MAX);
+    }
+    bool plain = column->type >= IVM_BOOL && column->type <= IVM_TIMESTAMP;
+    bool decimal =
+        column->type == IVM_DECIMAL(precision, scale) && precision >= 1 && precision <= IVM_DECIMAL_PRECISION_MAX && scale <= precision;
+    if (!plain && !decimal) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "column %s: %u is no type", column->name, column->type);
+    }
+    return IVM_OK;
+}
+
 static ivm_status check_columns(const ivm_table_options *options, ivm_error *error)
 {
     if (!options->columns || options->columns_count == 0 || options->columns_count > IVM_TABLE_COLUMNS_MAX) {
@@ -9,44 +24,68 @@ static ivm_status check_columns(const ivm_table_options *options, ivm_error *err
                          options->columns_count);
     }
     for (size_t i = 0; i < options->columns_count; i++) {
-        const ivm_column_definition *column = &options->columns[i];
-        uint32_t precision = IVM_TYPE_PRECISION(column->type), scale = IVM_TYPE_SCALE(column->type);
-        if (!column->name || !*column->name || strlen(column->name) > IVM_NAME_SIZE_MAX) {
-            return ivm__fail(error, IVM_INVALID_ARGUMENT, "column %zu needs a name of at most %d bytes", i, IVM_NAME_SIZE_MAX);
-        }
-        bool plain = column->type >= IVM_BOOL && column->type <= IVM_TIMESTAMP;
-        bool decimal =
-            column->type == IVM_DECIMAL(precision, scale) && precision >= 1 && precision <= IVM_DECIMAL_PRECISION_MAX && scale <= precision;
-        if (!plain && !decimal) {
-            return ivm__fail(error, IVM_INVALID_ARGUMENT, "column %s: %u is no type", column->name, column->type);
-        }
+        IVM_TRY(ivm__column_check(&options->columns[i], error));
         for (size_t j = 0; j < i; j++) {
-            if (strcmp(options->columns[j].name, column->name) == 0) {
-                return ivm__fail(error, IVM_AMBIGUOUS_COLUMN, "two columns are named %s", column->name);
+            if (strcmp(options->columns[j].name, options->columns[i].name) == 0) {
+                return ivm__fail(error, IVM_AMBIGUOUS_COLUMN, "two columns are named %s", options->columns[i].name);
             }
         }
     }
     return IVM_OK;
 }
 
+/* ---- Headings -------------------------------------------------------------------------------------------------------------------- */
+
+static size_t heading_size(uint32_t columns_count)
+{
+    return sizeof(ivm__heading) + columns_count * (sizeof(ivm_type) + sizeof(uint32_t));
+}
+
+ivm__heading *ivm__heading_make(ivm__memory *memory, const ivm__column *columns, uint32_t columns_count)
+{
+    ivm__heading *heading = ivm__allocate(memory, heading_size(columns_count));
+    if (!heading) {
+        return NULL;
+    }
+    *heading = (ivm__heading){ .columns_count = columns_count, .types = (ivm_type *)(heading + 1) };
+    heading->columns = heading->types + columns_count;
+    for (uint32_t i = 0; i < columns_count; i++) {
+        heading->types[i] = columns[i].type;
+        heading->columns[i] = i;
+    }
+    return heading;
+}
+
+void ivm__heading_free(ivm__memory *memory, ivm__heading *heading)
+{
+    if (heading) {
+        ivm__release(memory, heading, heading_size(heading->columns_count));
+    }
+}
+
+/* ---- Making ---------------------------------------------------------------------------------------------------------------------- */
+
 static ivm_status make_columns(ivm_table *table, const ivm_table_options *options, ivm_error *error)
 {
     ivm__memory *memory = &table->engine->memory;
     uint32_t count = (uint32_t)options->columns_count;
     table->columns = ivm__allocate_zeroed(memory, count * sizeof *table->columns);
-    table->types = ivm__allocate_zeroed(memory, count * sizeof *table->types);
     table->columns_count = count; /* said first, so that freeing gives the right sizes */
-    if (!table->columns || !table->types) {
+    if (!table->columns) {
         return ivm__fail_memory(error);
     }
     for (uint32_t i = 0; i < count; i++) {
         const ivm_column_definition *column = &options->columns[i];
         table->columns[i] = (ivm__column){ ivm__text_copy(memory, column->name, strlen(column->name)), column->type, !column->not_null };
-        table->types[i] = column->type;
         if (!table->columns[i].name) {
             return ivm__fail_memory(error);
         }
     }
+    table->heading = ivm__heading_make(memory, table->columns, count);
+    if (!table->heading) {
+        return ivm__fail_memory(error);
+    }
+    table->types = table->heading->types;
     return IVM_OK;
 }
 
@@ -73,6 +112,7 @@ static ivm_status make_key(ivm_table *table, const char *key, ivm_error *error)
     if (!table->key) {
         return ivm__fail_memory(error);
     }
+    table->key_capacity = table->columns_count;
     const char *name;
     size_t size;
     while (ivm__name_next(&key, &name, &size)) {
@@ -81,19 +121,27 @@ static ivm_status make_key(ivm_table *table, const char *key, ivm_error *error)
     return IVM_OK;
 }
 
+ivm_status ivm__table_layout(ivm__memory *memory, const ivm__column *columns, const ivm__heading *heading, bool packed,
+                             ivm__layout **layout)
+{
+    uint32_t columns_count = heading->columns_count;
+    bool *nullable = ivm__allocate(memory, columns_count * sizeof *nullable);
+    if (!nullable) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    for (uint32_t i = 0; i < columns_count; i++) {
+        nullable[i] = columns[i].nullable;
+    }
+    ivm_status status = ivm__layout_create(memory, heading->types, nullable, columns_count, packed, layout);
+    ivm__release(memory, nullable, columns_count * sizeof *nullable);
+    return status;
+}
+
 static ivm_status make_store(ivm_table *table, ivm_error *error)
 {
     ivm_engine *engine = table->engine;
-    bool *nullable = ivm__allocate(&engine->memory, table->columns_count * sizeof *nullable);
-    if (!nullable) {
-        return ivm__fail_memory(error);
-    }
-    for (uint32_t i = 0; i < table->columns_count; i++) {
-        nullable[i] = table->columns[i].nullable;
-    }
     ivm__layout *layout = NULL;
-    ivm_status status = ivm__layout_create(&engine->memory, table->types, nullable, table->columns_count, table->key_count == 0, &layout);
-    ivm__release(&engine->memory, nullable, table->columns_count * sizeof *nullable);
+    ivm_status status = ivm__table_layout(&engine->memory, table->columns, table->heading, table->key_count == 0, &layout);
     if (status == IVM_OK) {
         status = ivm__store_init(&table->store, &engine->memory, &engine->texts, engine->seed, layout);
     }
@@ -104,6 +152,14 @@ static ivm_status make_store(ivm_table *table, ivm_error *error)
     return status == IVM_OK ? IVM_OK : ivm__fail_memory(error);
 }
 
+static ivm_status check_negative(const ivm_table *table, ivm_error *error)
+{
+    if (table->allow_negative && (table->key_count || table->append_only)) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "table %s: negative weights go with neither a key nor append_only", table->name);
+    }
+    return IVM_OK;
+}
+
 static ivm_status make_table(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **made, ivm_error *error)
 {
     ivm_table *table = ivm__allocate_zeroed(&engine->memory, sizeof *table);
@@ -112,6 +168,7 @@ static ivm_status make_table(ivm_engine *engine, const char *name, const ivm_tab
     }
     table->engine = engine;
     table->append_only = options->append_only;
+    table->allow_negative = options->allow_negative;
     table->name = ivm__text_copy(&engine->memory, name, strlen(name));
     ivm_status status = table->name ? IVM_OK : ivm__fail_memory(error);
     if (status == IVM_OK) {
@@ -119,6 +176,9 @@ static ivm_status make_table(ivm_engine *engine, const char *name, const ivm_tab
     }
     if (status == IVM_OK) {
         status = make_key(table, options->key, error);
+    }
+    if (status == IVM_OK) {
+        status = check_negative(table, error);
     }
     if (status == IVM_OK) {
         status = make_store(table, error);
@@ -142,8 +202,11 @@ void ivm__table_free(ivm_table *table)
         }
     }
     ivm__release(memory, table->columns, table->columns_count * sizeof *table->columns);
-    ivm__release(memory, table->types, table->columns_count * sizeof *table->types);
-    ivm__release(memory, table->key, table->columns_count * sizeof *table->key);
+    for (ivm__heading *heading = table->heading, *older; heading; heading = older) {
+        older = heading->older;
+        ivm__heading_free(memory, heading);
+    }
+    ivm__release(memory, table->key, table->key_capacity * sizeof *table->key);
     if (table->name) {
         ivm__release(memory, table->name, strlen(table->name) + 1);
     }
