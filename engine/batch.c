@@ -76,6 +76,7 @@ ivm__part *ivm__batch_part(ivm_batch *batch, ivm_table *table, ivm_change change
     }
     part->table = table;
     part->table_id = table->id;
+    part->columns_version = table->columns_version;
     part->change = change;
     part->columns_count = columns_count;
     part->columns = (ivm_column_data *)(part + 1);

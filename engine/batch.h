@@ -7,7 +7,8 @@
 /* Rows of one kind of change for one table, one after the other. Either owned, in Arrow's layout and filled row by row, or borrowed. */
 typedef struct ivm__part {
     ivm_table *table;
-    uint64_t table_id; /* the table may be dropped meanwhile */
+    uint64_t table_id;        /* the table may be dropped meanwhile */
+    uint64_t columns_version; /* or its columns change */
     ivm_change change;
     uint32_t columns_count;
     ivm_column_data *columns;

@@ -268,7 +268,8 @@ static ivm_status owned_make(ivm_batch *batch, ivm__part *part)
 static ivm__part *part_open(const ivm_batch *batch, const ivm_table *table, ivm_change change, const ivm_value *values)
 {
     ivm__part *part = batch->open[table->id % IVM__BATCH_OPEN];
-    if (!part || part->table_id != table->id || !part->owned || (part->change < IVM_UPSERT ? IVM_WEIGHTED : part->change) != change) {
+    if (!part || part->table_id != table->id || part->columns_version != table->columns_version || !part->owned ||
+        (part->change < IVM_UPSERT ? IVM_WEIGHTED : part->change) != change) {
         return NULL;
     }
     if (change == IVM_DELETE_KEY && part != batch->parts_last) {

@@ -57,6 +57,8 @@ static inline uint32_t ivm__index_cell_words(const ivm__index *index, uint32_t n
 /* Bit i: the row's key column 64 * nth + i is null. */
 uint64_t ivm__index_row_nulls(const ivm__index *index, const uint8_t *row, uint32_t nth);
 uint64_t ivm__index_row_hash_words(const ivm__index *index, const uint8_t *row);
+/* Packs the row's key: index->words_count words. */
+void ivm__index_row_pack(const ivm__index *index, const uint8_t *row, uint64_t *words);
 bool ivm__index_row_has_words(const ivm__index *index, const uint8_t *row, const uint64_t *words);
 bool ivm__index_rows_equal_words(const ivm__index *index, const uint8_t *a, const uint8_t *b);
 

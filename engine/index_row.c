@@ -73,6 +73,18 @@ static bool cells_have(const ivm__index *index, const uint8_t *row, const uint64
     return true;
 }
 
+void ivm__index_row_pack(const ivm__index *index, const uint8_t *row, uint64_t *words)
+{
+    for (uint32_t c = 0; c < index->columns_count; c++) {
+        uint32_t count = ivm__index_cell_words(index, c);
+        memcpy(words, ivm__index_cell(index, row, c), count * sizeof *words);
+        words += count;
+    }
+    for (uint32_t i = 0; i < index->null_words; i++) {
+        words[i] = ivm__index_row_nulls(index, row, i);
+    }
+}
+
 bool ivm__index_row_has_words(const ivm__index *index, const uint8_t *row, const uint64_t *words)
 {
     if (index->columns_count == 0) {

@@ -1,145 +1,42 @@
 /* Pushing: one batch carried through tables and views as a whole or not at all.
  *
- *     stage and apply to the tables, run every view's program        then   commit all        or   undo all, backwards
+ *     stage and apply to the tables, run the views (step.c)        then   commit all        or   undo all        and tell who asked to be told
  *
  * Everything that can fail stands before the first commit. Cost beyond the batch's own: one call an operator and a few words a table. */
-#include <time.h>
-
 #include "batch.h"
 #include "stage.h"
-
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-/* ---- Statistics ------------------------------------------------------------------------------------------------------------------ */
-
-static uint64_t add_saturating(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-static void stats_add(ivm_stats *all, const ivm_stats *one)
-{
-    all->batches += one->batches;
-    all->rows_in += one->rows_in;
-    all->rows_out += one->rows_out;
-    all->terms_run += one->terms_run;
-    all->terms_pruned = add_saturating(all->terms_pruned, one->terms_pruned);
-    all->terms_empty = add_saturating(all->terms_empty, one->terms_empty);
-    all->rows_probed += one->rows_probed;
-    all->rows_matched += one->rows_matched;
-    all->nanoseconds += one->nanoseconds;
-}
-
-static uint64_t changes_count(const ivm__store *store)
-{
-    ivm__row_id rows[64];
-    ivm__weight weights[64];
-    uint32_t next = 0, found;
-    uint64_t count = 0;
-    while ((found = ivm__store_changes_last(store, &next, 64, rows, weights)) > 0) {
-        count += found;
-    }
-    return count;
-}
-
-/* ---- Views ----------------------------------------------------------------------------------------------------------------------- */
-
-/* The programs have run, or were undone. */
-static ivm_status views_run(ivm__step *step)
-{
-    uint32_t count = 0, run = 0;
-    for (const ivm_view *view = step->engine->views; view; view = view->next) {
-        count++;
-    }
-    ivm_view **views = ivm__arena_allocate(step->arena, count * sizeof(ivm_view *)); /* the list runs forwards alone */
-    if (!views) {
-        return ivm__fail_memory(step->error);
-    }
-    ivm_status status = IVM_OK;
-    for (ivm_view *view = step->engine->views; view && status == IVM_OK; view = view->next) {
-        views[run++] = view;
-        status = ivm__program_run(&view->program, step);
-    }
-    while (status != IVM_OK && run > 0) {
-        ivm__program_undo(&views[--run]->program);
-    }
-    return status;
-}
-
-static void views_commit(ivm__step *step)
-{
-    for (ivm_view *view = step->engine->views; view; view = view->next) {
-        ivm__program_commit(&view->program);
-        step->stats->rows_out += changes_count(view->program.result);
-    }
-}
+#include "step.h"
 
 /* ---- The push -------------------------------------------------------------------------------------------------------------------- */
 
-static ivm_status push(ivm__step *step, const ivm_batch *batch)
+static ivm_status push(ivm__step *step, void *subject)
 {
+    const ivm_batch *batch = subject;
     ivm_engine *engine = step->engine;
     ivm_status status = ivm__stage_apply(step, batch);
     if (status == IVM_OK) {
-        status = views_run(step);
+        status = ivm__views_run(step, true);
     }
     if (status != IVM_OK) {
+        ivm__views_undo(engine);
         ivm__stage_undo(engine);
         return status;
     }
-    views_commit(step);
+    ivm__views_commit(step);
     ivm__stage_commit(engine);
     engine->pushes++;
     step->stats->batches = 1;
     return IVM_OK;
 }
 
-/* The caller's error is touched only where something failed, and then in both members. */
-static ivm_status fail(ivm_error *error, const ivm_error *cause, ivm_status status)
-{
-    if (status == IVM_OUT_OF_MEMORY) {
-        return ivm__fail_memory(error);
-    }
-    const char *message = cause->status == status ? cause->message : ivm_status_name(status);
-    return ivm__fail(error, status, "%s", message);
-}
-
 /* The batch must be one of this engine that no mistake has spoilt. */
 static ivm_status batch_check(const ivm_engine *engine, const ivm_batch *batch, ivm_error *error)
 {
     if (batch->mistake.status != IVM_OK) {
-        return fail(error, &batch->mistake, batch->mistake.status);
+        return ivm__cause_pass(error, &batch->mistake, batch->mistake.status);
     }
     if (batch->engine != engine) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "the batch was made for another engine");
-    }
-    return IVM_OK;
-}
-
-/* The lock is held. */
-static ivm_status push_timed(ivm_engine *engine, const ivm_batch *batch, ivm_stats *stats, ivm_error *error)
-{
-    uint64_t start = now();
-    ivm_error cause;
-    cause.status = IVM_OK;
-    ivm_stats counted = { 0 };
-    ivm__step step;
-    ivm__step_init(&step, engine, &counted, &cause);
-    ivm_status status = push(&step, batch);
-    ivm__engine_settle(engine);
-    if (status != IVM_OK) {
-        return fail(error, &cause, status);
-    }
-    counted.nanoseconds = now() - start;
-    counted.bytes_held = atomic_load(&engine->memory.bytes_held);
-    stats_add(&engine->stats, &counted);
-    if (stats) {
-        *stats = counted;
     }
     return IVM_OK;
 }
@@ -154,8 +51,8 @@ ivm_status ivm_push_batch(ivm_engine *engine, ivm_batch *batch, ivm_stats *stats
     if (status == IVM_OK) {
         status = ivm__engine_enter(engine, error);
         if (status == IVM_OK) {
-            status = push_timed(engine, batch, stats, error);
-            ivm__engine_leave(engine);
+            status = ivm__step_do(engine, push, batch, stats, error);
+            ivm__engine_leave_telling(engine);
         }
     }
     ivm_batch_free(batch);
@@ -224,5 +121,5 @@ ivm_status ivm_batch_shape(ivm_batch *batch, ivm_table *table, ivm_shape *shape,
     cause.status = IVM_OK;
     ivm_status status = shape_find(batch, table, shape, &cause);
     ivm__engine_leave(engine);
-    return status == IVM_OK ? IVM_OK : fail(error, &cause, status);
+    return status == IVM_OK ? IVM_OK : ivm__cause_pass(error, &cause, status);
 }

@@ -9,7 +9,27 @@ ivm__store *ivm__source_store(ivm__source source)
 
 uint32_t ivm__source_columns_count(ivm__source source)
 {
-    return source.table ? source.table->columns_count : source.view->columns_count;
+    return source.heading ? source.heading->columns_count : source.table ? source.table->columns_count : source.view->columns_count;
+}
+
+ivm__chunk *ivm__source_chunk(ivm__source source, ivm__arena *arena, ivm__chunk *chunk)
+{
+    if (ivm__likely(ivm__source_is_present(source))) {
+        return chunk;
+    }
+    const ivm__heading *heading = source.heading;
+    ivm__chunk *made = ivm__chunk_make(arena, heading->types, heading->columns_count);
+    if (!made) {
+        return NULL;
+    }
+    made->rows_count = chunk->rows_count;
+    made->weights = chunk->weights;
+    for (uint32_t c = 0; c < heading->columns_count; c++) {
+        if (heading->columns[c] != UINT32_MAX) {
+            made->columns[c] = chunk->columns[heading->columns[c]];
+        }
+    }
+    return made;
 }
 
 /* Whether the delta is what staging made; else it is read from the store, from what the step changed in it. */
@@ -24,9 +44,13 @@ ivm_status ivm__source_delta_next(ivm__step *step, ivm__source source, ivm__delt
     if (step->initial) {
         status = ivm__store_chunk(ivm__source_store(source), step->scratch, IVM__READ_CUR, &walk->next, chunk);
     } else if (is_staged(step, source)) {
-        return ivm__delta_next(step, source.table, walk, chunk);
+        status = ivm__delta_next(step, source.table, walk, chunk);
     } else {
         status = ivm__store_change_chunk(ivm__source_store(source), step->scratch, &walk->next, chunk);
+    }
+    if (status == IVM_OK && *chunk) {
+        *chunk = ivm__source_chunk(source, step->scratch, *chunk);
+        status = *chunk ? IVM_OK : IVM_OUT_OF_MEMORY;
     }
     return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
 }
@@ -61,7 +85,8 @@ ivm_shape ivm__source_delta_shape(const ivm__step *step, ivm__source source)
 {
     bool negative = false;
     if (step->initial) {
-        return ivm__source_store(source)->rows_live ? IVM_INSERT_ONLY : IVM_UNCHANGED;
+        bool signs = source.table && source.table->allow_negative;
+        return !ivm__source_store(source)->rows_live ? IVM_UNCHANGED : signs ? IVM_MIXED : IVM_INSERT_ONLY;
     }
     if (is_staged(step, source)) {
         return source.table->delta.shape;

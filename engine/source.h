@@ -14,7 +14,22 @@ static inline bool ivm__source_is(ivm__source source)
     return source.table || source.view;
 }
 ivm__store *ivm__source_store(ivm__source source);
-uint32_t ivm__source_columns_count(ivm__source source);
+uint32_t ivm__source_columns_count(ivm__source source); /* as its heading has them */
+
+/* Whether the source's columns are those of its store, in their order. */
+static inline bool ivm__source_is_present(ivm__source source)
+{
+    return !source.heading || source.heading == source.table->heading;
+}
+/* The store's column that the source's is; it is one that is read. */
+static inline uint32_t ivm__source_column(ivm__source source, uint32_t column)
+{
+    uint32_t now = ivm__source_is_present(source) ? column : source.heading->columns[column];
+    assert(now != UINT32_MAX);
+    return now;
+}
+/* A chunk of the store's columns as one of the source's, nothing copied; what has been dropped is not carried. NULL: out of memory. */
+ivm__chunk *ivm__source_chunk(ivm__source source, ivm__arena *arena, ivm__chunk *chunk);
 
 /* As ivm__delta_next() and its like in stage.h, for either. Chunks of a view's delta lie in step->scratch: the caller goes back between them. */
 ivm_status ivm__source_delta_next(ivm__step *step, ivm__source source, ivm__delta_walk *walk, ivm__chunk **chunk) IVM_MUST_CHECK;

@@ -277,6 +277,10 @@ static ivm_status part_read(ivm__step *step, ivm__staging *staging, const ivm__p
     if (!staging->table) {
         return ivm__fail(step->error, IVM_UNKNOWN_TABLE, "the batch names a table that has been dropped since");
     }
+    if (part->columns_version != staging->table->columns_version) {
+        return ivm__fail(step->error, IVM_TYPE_MISMATCH, "table %s: its columns have changed since the batch was filled",
+                         staging->table->name);
+    }
     for (uint64_t first = 0; first < part->rows_count; first += IVM__CHUNK_ROWS) {
         uint32_t count = part->rows_count - first < IVM__CHUNK_ROWS ? (uint32_t)(part->rows_count - first) : IVM__CHUNK_ROWS;
         if (!staging->consolidates) {

@@ -4,8 +4,12 @@
  *
  *     table' = table + delta,  and no row's weight may be below 0
  *
- * Cost: a store a cell for rows that come; a lookup for each distinct row that goes, plus the copies it is taken from. */
+ * A table that allows negative weights keeps each distinct row once, as a Z-set does, and takes anything.
+ *
+ * Cost: a store a cell for rows that come; a lookup for each distinct row that goes, plus the copies it is taken from. With negative weights
+ * allowed, a lookup for each row. */
 #include "staging.h"
+#include "weights.h"
 
 /* ---- Rows that come -------------------------------------------------------------------------------------------------------------- */
 
@@ -140,7 +144,7 @@ static ivm_status whole_index(ivm__step *step, ivm_table *table)
     for (uint32_t c = 0; c < table->columns_count; c++) {
         columns[c] = c;
     }
-    ivm_status status = ivm__store_index(&table->store, columns, table->columns_count, false, &table->whole);
+    ivm_status status = ivm__store_index(&table->store, columns, table->columns_count, table->allow_negative, &table->whole);
     return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
 }
 
@@ -154,6 +158,61 @@ static ivm_status rows_add(ivm__step *step, const ivm__staging *staging, const u
     return IVM_OK;
 }
 
+/* ---- Weights of any sign --------------------------------------------------------------------------------------------------------- */
+
+static ivm_status chunk_check(ivm__step *step, ivm_table *table, const ivm__chunk *chunk)
+{
+    for (uint32_t i = 0; chunk->weights && i < chunk->rows_count; i++) {
+        if (!ivm__weight_fits(chunk->weights[i])) {
+            char text[IVM__ROW_TEXT_SIZE];
+            ivm__stage_row_text(chunk, NULL, chunk->columns_count, i, text);
+            return ivm__stage_fail(step, table, IVM_OVERFLOW, "the batch's weight is out of range of", text);
+        }
+    }
+    return IVM_OK;
+}
+
+static ivm_status chunk_add(ivm__step *step, ivm_table *table, const ivm__chunk *chunk)
+{
+    ivm_status status = ivm__store_add(&table->store, table->whole, step->scratch, chunk, NULL, 1);
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+}
+
+static ivm_status signed_overflow(ivm__step *step, const ivm_table *table)
+{
+    const ivm__touch *touch = table->store.touched;
+    while (ivm__weight_fits(touch->after)) {
+        touch++;
+    }
+    const uint8_t *row = ivm__store_row(&table->store, touch->row);
+    char text[IVM__ROW_TEXT_SIZE];
+    ivm__chunk *chunk = ivm__chunk_make(step->scratch, table->types, table->columns_count);
+    if (!chunk) {
+        return ivm__fail_memory(step->error);
+    }
+    for (uint32_t c = 0; c < table->columns_count; c++) {
+        if (!ivm__vector_make(step->scratch, &chunk->columns[c], table->types[c], 1, true)) {
+            return ivm__fail_memory(step->error);
+        }
+        ivm__layout_gather(table->store.layout, c, &row, 1, &chunk->columns[c]);
+    }
+    chunk->rows_count = 1;
+    ivm__stage_row_text(chunk, NULL, chunk->columns_count, 0, text);
+    return ivm__stage_fail(step, table, IVM_OVERFLOW, "the weight is out of range of", text);
+}
+
+static ivm_status signed_apply(ivm__step *step, ivm_table *table)
+{
+    IVM_TRY(each_chunk(step, table, chunk_check));
+    if (table->store.rows_live + table->delta.rows_count > IVM_TABLE_ROWS_MAX) {
+        return ivm__fail(step->error, IVM_OVERFLOW, "table %s: more than %u rows", table->name, IVM_TABLE_ROWS_MAX);
+    }
+    IVM_TRY(each_chunk(step, table, chunk_add));
+    return ivm__touched_weights_fit(&table->store) ? IVM_OK : signed_overflow(step, table);
+}
+
+/* ---- A table's part of a batch ----------------------------------------------------------------------------------------------------- */
+
 ivm_status ivm__stage_bag(ivm__step *step, ivm__staging *staging)
 {
     ivm_table *table = staging->table;
@@ -162,6 +221,10 @@ ivm_status ivm__stage_bag(ivm__step *step, ivm__staging *staging)
         IVM_TRY(ivm__stage_delta(step, staging, &live, &live_count));
     }
     IVM_TRY(ivm__stage_admit(step, staging));
+    if (table->allow_negative) {
+        IVM_TRY(whole_index(step, table));
+        return signed_apply(step, table);
+    }
     if (table->delta.shape == IVM_MIXED || (staging->may_overflow && live_count)) {
         IVM_TRY(whole_index(step, table));
     }

@@ -77,7 +77,7 @@ void ivm__store_texts_release(ivm__store *store, const uint8_t *at)
     }
 }
 
-static void row_texts_acquire(ivm__store *store, const uint8_t *at)
+void ivm__store_texts_acquire(ivm__store *store, const uint8_t *at)
 {
     for (uint32_t i = 0; i < store->layout->texts_count; i++) {
         const ivm__text *text = row_text(store, at, i);
@@ -154,9 +154,7 @@ ivm__row_id ivm__store_append(ivm__store *store, int32_t weight)
     ivm__row_id row = store->rows_end++;
     *ivm__row_header_at(ivm__store_row(store, row)) = (ivm__row_header){ .weight = weight };
     store->rows_live++;
-    if (weight > store->weight_max) {
-        store->weight_max = weight;
-    }
+    ivm__weight_note(store, weight);
     return row;
 }
 
@@ -168,9 +166,7 @@ ivm__row_id ivm__store_insert(ivm__store *store, ivm__weight weight)
     store->touched[store->touched_count++] = (ivm__touch){ .after = weight, .row = row };
     *ivm__row_header_at(ivm__store_row(store, row)) = (ivm__row_header){ .touch = store->touched_count };
     store->rows_live += weight != 0;
-    if (weight > store->weight_max) {
-        store->weight_max = weight;
-    }
+    ivm__weight_note(store, weight);
     return row;
 }
 
@@ -182,7 +178,7 @@ ivm__row_id ivm__store_put(ivm__store *store, ivm__weight weight)
 
 void ivm__store_link(ivm__store *store, ivm__row_id row)
 {
-    row_texts_acquire(store, ivm__store_row(store, row));
+    ivm__store_texts_acquire(store, ivm__store_row(store, row));
     for (ivm__index *index = store->indexes; index; index = index->next_of_store) {
         ivm__index_link(index, row);
     }
@@ -191,7 +187,7 @@ void ivm__store_link(ivm__store *store, ivm__row_id row)
 void ivm__store_link_others(ivm__store *store, const ivm__row_id *rows, uint32_t count, const ivm__index *linked)
 {
     for (uint32_t i = 0; store->layout->texts_count && i < count; i++) {
-        row_texts_acquire(store, ivm__store_row(store, rows[i]));
+        ivm__store_texts_acquire(store, ivm__store_row(store, rows[i]));
     }
     for (ivm__index *index = store->indexes; index; index = index->next_of_store) {
         if (index != linked) {

@@ -65,18 +65,20 @@ typedef struct ivm__store {
     uint32_t rows_end;              /* ids ever given */
     uint32_t step_end;              /* rows_end when the step began */
     uint64_t rows_live;             /* rows of non-zero weight after */
-    ivm__weight weight_max;         /* no present weight has been greater (never falls) */
+    ivm__weight weight_max;         /* no present weight has been greater, whatever its sign (never falls) */
     ivm__row_id *free;              /* ids to give again */
     uint32_t free_count, free_capacity;
-    ivm__touch *touched;            /* of the step under way */
+    ivm__touch *touched; /* of the step under way */
     uint32_t touched_count, touched_capacity;
-    ivm__touch *last;               /* of the step last committed, and the rows it appended */
+    ivm__touch *last; /* of the step last committed, and the rows it appended */
     uint32_t last_count, last_capacity;
     ivm__row_id last_first, last_end;
     ivm__heavy *heavy;
     uint32_t heavy_count, heavy_capacity;
-    struct ivm__index *indexes;     /* linked through index->next_of_store */
-    uint64_t reserved;              /* new rows that there is still room for */
+    struct ivm__index *indexes; /* linked through index->next_of_store */
+    uint64_t reserved;          /* new rows that there is still room for */
+    bool laid;                  /* over with an earlier state (store_lay.c) */
+    uint32_t laid_end;          /* rows_end before that */
 } ivm__store;
 
 /* Takes a reference to the layout. */
@@ -135,6 +137,22 @@ ivm_status ivm__store_weight_add(ivm__store *store, ivm__row_id row, ivm__weight
 void ivm__store_commit(ivm__store *store);
 /* Ends the step as if it had not been. Cannot fail. */
 void ivm__store_undo(ivm__store *store);
+
+/* Between steps a store can be laid over with an earlier state: it then reads as if a step were under way that led from there to here, and nothing
+ * may change it until it is lifted again. What the last step changed stays readable.
+ *
+ * Rows with ids from `first` on have come since. */
+void ivm__store_lay_from(ivm__store *store, ivm__row_id first);
+/* The present row weighed this. Fails for memory alone, the row is then as it was. */
+ivm_status ivm__store_lay_row(ivm__store *store, ivm__row_id row, ivm__weight before) IVM_MUST_CHECK;
+/* A row with this body, which is not there now, weighed this. Room was reserved. */
+void ivm__store_lay_gone(ivm__store *store, const uint8_t *row, ivm__weight before);
+/* The rows of `delta`, a Z-set of the same layout, are what changed since: before = now - delta. `index`: of the store, any in which equal rows
+ * have one key. Fails for memory alone; what was laid so far is then lifted by the caller. Cost: a lookup a row of the delta. */
+ivm_status ivm__store_lay_delta(ivm__store *store, const struct ivm__index *index, const ivm__store *delta,
+                                ivm__arena *scratch) IVM_MUST_CHECK;
+/* As it was before. Cannot fail. A store that is not laid over is left alone. */
+void ivm__store_lift(ivm__store *store);
 
 /* The store's index over these columns in this order, made and filled (in one pass, with the rows gone in this step) if there is none.
  * `unique`: no two rows of non-zero weight have one key (but a step's old and new row may stand side by side). */

@@ -17,12 +17,27 @@ static inline bool ivm__row_is_linked(const uint8_t *at)
     return header->weight != 0 || header->touch != 0;
 }
 
+/* A weight without its sign; that of the least one is one short. */
+static inline ivm__weight ivm__weight_size(ivm__weight weight)
+{
+    const ivm__weight most = (ivm__weight)(~(unsigned __int128)0 >> 1);
+    return weight >= 0 ? weight : weight < -most ? most : -weight;
+}
+static inline void ivm__weight_note(ivm__store *store, ivm__weight weight)
+{
+    ivm__weight size = ivm__weight_size(weight);
+    if (size > store->weight_max) {
+        store->weight_max = size;
+    }
+}
+
 /* Room for so many more touches beyond those that reserved rows may take. */
 ivm_status ivm__store_touches_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
 /* ivm__store_link_rows() for all indexes but one, in which the rows stand already. */
 void ivm__store_link_others(ivm__store *store, const ivm__row_id *rows, uint32_t count, const struct ivm__index *linked);
 /* Takes the rows out of every index; they keep their texts. */
 void ivm__store_unlink_rows(ivm__store *store, const ivm__row_id *rows, uint32_t count);
+void ivm__store_texts_acquire(ivm__store *store, const uint8_t *at);
 void ivm__store_texts_release(ivm__store *store, const uint8_t *at);
 /* Of all rows that hold them, those that the last step took out too. */
 void ivm__store_texts_release_all(ivm__store *store);

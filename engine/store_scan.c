@@ -21,7 +21,8 @@ uint32_t ivm__store_scan(const ivm__store *store, ivm__reading reading, uint32_t
     return count;
 }
 
-/* Rows of [first, end) that no touch tells of, from first + skipped on: what they weigh is what they changed by. */
+/* Rows from *row on that no touch tells of: what they weigh is what they changed by. In a store that is laid over, some of them may be heavy
+ * and others gone again. */
 static uint32_t appended_walk(const ivm__store *store, ivm__row_id *row, ivm__row_id end, uint32_t capacity, ivm__row_id *rows,
                               ivm__weight *weights)
 {
@@ -29,8 +30,8 @@ static uint32_t appended_walk(const ivm__store *store, ivm__row_id *row, ivm__ro
     for (; *row < end && count < capacity; (*row)++) {
         const ivm__row_header *header = ivm__row_header_at(ivm__store_row(store, *row));
         rows[count] = *row;
-        weights[count] = header->weight;
-        count += header->touch == 0;
+        weights[count] = ivm__likely(header->weight != IVM__WEIGHT_HEAVY) ? header->weight : ivm__store_heavy(store, *row);
+        count += header->touch == 0 && header->weight != 0;
     }
     return count;
 }

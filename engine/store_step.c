@@ -40,9 +40,7 @@ void ivm__store_weight_set(ivm__store *store, ivm__row_id row, ivm__weight after
     assert(touch->row == row);
     store->rows_live = store->rows_live + (after != 0) - (touch->after != 0);
     touch->after = after;
-    if (after > store->weight_max) {
-        store->weight_max = after;
-    }
+    ivm__weight_note(store, after);
 }
 
 /* A sum past 128 bits wraps: what is added to it may yet bring it back, and then it is right. */
@@ -60,9 +58,7 @@ static bool appended_weight_add(ivm__store *store, ivm__row_id row, ivm__weight 
         return false;
     }
     header->weight = (int32_t)sum;
-    if (sum > store->weight_max) {
-        store->weight_max = sum;
-    }
+    ivm__weight_note(store, sum);
     return true;
 }
 
@@ -189,6 +185,7 @@ static void arrays_trim(ivm__store *store, uint32_t touched)
 
 void ivm__store_commit(ivm__store *store)
 {
+    assert(!store->laid);
     last_give_back(store);
     touches_settle(store);
     ivm__touch *touched = store->touched;
@@ -228,6 +225,7 @@ static void touch_undo(ivm__store *store, const ivm__touch *touch, leaving *undo
 
 void ivm__store_undo(ivm__store *store)
 {
+    assert(!store->laid);
     leaving undone = { .forgotten = true };
     appended_undo(store, &undone);
     for (uint32_t i = store->touched_count; i-- > 0;) {

@@ -41,7 +41,8 @@ void ivm__zset_deinit(ivm__zset *zset)
 
 /* A chunk being added. */
 typedef struct addition {
-    ivm__zset *zset;
+    ivm__store *store;
+    ivm__index *whole;
     const ivm__chunk *chunk;
     int sign;
     ivm__keys keys;
@@ -72,11 +73,11 @@ static void missing_note(addition *adding, uint32_t *first, uint32_t end)
 /* Adds the weights of the rows that stand, and notes those that do not. */
 static ivm_status standing_add(addition *adding, uint32_t *positions, ivm__row_id *rows)
 {
-    ivm__store *store = &adding->zset->store;
+    ivm__store *store = adding->store;
     uint32_t rows_count = adding->keys.rows_count, expected = 0;
-    assert(adding->zset->whole->doubles == 0);
+    assert(adding->whole->doubles == 0);
     ivm__probe probe = { 0 };
-    uint32_t found = ivm__index_probe(adding->zset->whole, &adding->keys, &probe, rows_count, positions, rows);
+    uint32_t found = ivm__index_probe(adding->whole, &adding->keys, &probe, rows_count, positions, rows);
     assert(probe.key == rows_count);
     for (uint32_t i = 0; i < found; i++) {
         missing_note(adding, &expected, positions[i]);
@@ -101,8 +102,8 @@ static void body_write(const ivm__index *whole, const uint64_t *words, uint8_t *
 /* The rows that stood not; there is room. */
 static ivm_status missing_add(addition *adding)
 {
-    ivm__store *store = &adding->zset->store;
-    ivm__index *whole = adding->zset->whole;
+    ivm__store *store = adding->store;
+    ivm__index *whole = adding->whole;
     for (uint32_t i = 0; i < adding->missing_count; i++) {
         uint32_t position = adding->missing[i], next = 0;
         const uint64_t *words = row_words(adding, position);
@@ -131,21 +132,28 @@ static ivm_status keys_add(addition *adding, ivm__arena *arena)
         return IVM_OUT_OF_MEMORY;
     }
     IVM_TRY(standing_add(adding, positions, rows));
-    IVM_TRY(ivm__store_reserve(&adding->zset->store, adding->missing_count));
+    IVM_TRY(ivm__store_reserve(adding->store, adding->missing_count));
     ivm_status status = missing_add(adding);
-    ivm__store_link_others(&adding->zset->store, adding->missing, adding->came_count, adding->zset->whole);
+    ivm__store_link_others(adding->store, adding->missing, adding->came_count, adding->whole);
     return status;
 }
 
-ivm_status ivm__zset_add(ivm__zset *zset, ivm__arena *arena, const ivm__chunk *chunk, const uint32_t *columns, int sign)
+ivm_status ivm__store_add(ivm__store *store, ivm__index *whole, ivm__arena *arena, const ivm__chunk *chunk, const uint32_t *columns,
+                          int sign)
 {
     assert(sign == 1 || sign == -1);
-    addition adding = { .zset = zset, .chunk = chunk, .sign = sign };
+    assert(whole->store == store && whole->unique && whole->columns_count == store->layout->columns_count);
+    addition adding = { .store = store, .whole = whole, .chunk = chunk, .sign = sign };
     ivm__arena_mark mark = ivm__arena_here(arena);
-    ivm_status status = ivm__index_keys(zset->whole, arena, chunk, columns, true, &adding.keys);
+    ivm_status status = ivm__index_keys(whole, arena, chunk, columns, true, &adding.keys);
     if (status == IVM_OK && chunk->rows_count > 0) {
         status = keys_add(&adding, arena);
     }
     ivm__arena_back(arena, mark);
     return status;
+}
+
+ivm_status ivm__zset_add(ivm__zset *zset, ivm__arena *arena, const ivm__chunk *chunk, const uint32_t *columns, int sign)
+{
+    return ivm__store_add(&zset->store, zset->whole, arena, chunk, columns, sign);
 }

@@ -27,7 +27,7 @@ static ivm_status leaf_layout(ivm__join *join, ivm__join_leaf *leaf, const ivm__
 
 static ivm_status leaf_init(ivm__join *join, ivm__join_leaf *leaf, const ivm__leaf_spec *spec, uint32_t columns_first)
 {
-    leaf->bare = (ivm__source){ spec->table, spec->view };
+    leaf->bare = (ivm__source){ spec->table, spec->view, spec->table ? spec->table->heading : NULL };
     assert(!(ivm__leaf_is_bare(leaf) && spec->scan) && !(spec->table && spec->view));
     leaf->scan = spec->scan;
     leaf->columns_first = columns_first;

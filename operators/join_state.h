@@ -82,7 +82,7 @@ static inline ivm__store *ivm__leaf_store(ivm__join_leaf *leaf)
 /* The column of a store that holds the i-th kept column. */
 static inline uint32_t ivm__leaf_store_column(const ivm__join_leaf *leaf, const ivm__store *store, uint32_t i)
 {
-    return ivm__leaf_is_bare(leaf) && store == ivm__source_store(leaf->bare) ? leaf->kept[i] : i;
+    return ivm__leaf_is_bare(leaf) && store == ivm__source_store(leaf->bare) ? ivm__source_column(leaf->bare, leaf->kept[i]) : i;
 }
 void ivm__leaf_commit(ivm__join_leaf *leaf);
 void ivm__leaf_undo(ivm__join_leaf *leaf);

@@ -160,6 +160,26 @@ ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact)
     return chunk->rows_count ? ivm__join_probe_chunk(run, 0, chunk) : IVM_OK;
 }
 
+/* The index over the probe's columns, where in the store they are now. */
+static ivm_status index_prepare(const ivm__join_run *run, const ivm__join_probe *probe, ivm__probe_source *source)
+{
+    const ivm__join_leaf *leaf = source->leaf;
+    if (!ivm__leaf_is_bare(leaf) || source->store != ivm__source_store(leaf->bare)) {
+        return ivm__store_index(source->store, probe->place, probe->keys_count, false, &source->index);
+    }
+    if (ivm__likely(ivm__source_is_present(leaf->bare))) {
+        return ivm__store_index(source->store, probe->to, probe->keys_count, probe->unique, &source->index);
+    }
+    uint32_t *columns = ivm__arena_allocate(run->step->scratch, probe->keys_count * sizeof *columns);
+    if (!columns) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    for (uint32_t k = 0; k < probe->keys_count; k++) {
+        columns[k] = ivm__source_column(leaf->bare, probe->to[k]);
+    }
+    return ivm__store_index(source->store, columns, probe->keys_count, probe->unique, &source->index);
+}
+
 static ivm_status source_prepare(const ivm__join_run *run, const ivm__join_probe *probe, uint8_t reading, ivm__probe_source *source)
 {
     ivm__join_leaf *leaf = &run->join->leaves[probe->leaf];
@@ -176,9 +196,7 @@ static ivm_status source_prepare(const ivm__join_run *run, const ivm__join_probe
     if (probe->keys_count == 0) {
         return IVM_OK;
     }
-    bool in_place = ivm__leaf_is_bare(leaf) && source->store == ivm__source_store(leaf->bare);
-    return ivm__store_index(source->store, in_place ? probe->to : probe->place, probe->keys_count, in_place && probe->unique,
-                            &source->index);
+    return index_prepare(run, probe, source);
 }
 
 ivm_status ivm__join_run_prepare(ivm__join_run *run, uint32_t driver, const uint8_t *readings)

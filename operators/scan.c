@@ -2,7 +2,7 @@
  *
  *     delta(scan T) = delta(T)
  *
- * Its chunks are passed on as staging made them, often the user's own arrays. Cost: a call a chunk; where a view is filled, or rows from before
+ * Its chunks are passed on as staging made them, often the user's own arrays; columns that came since the scan was made are left out. Cost: a call a chunk; where a view is filled, or rows from before
  * the step are loaded into a join's leaf, reading the store once. */
 #include "operators.h"
 #include "source.h"
@@ -40,6 +40,10 @@ ivm_status ivm__scan_load(ivm__operator *self, ivm__step *step)
         if (!chunk) {
             return IVM_OK;
         }
+        chunk = ivm__source_chunk(it->source, step->scratch, chunk);
+        if (!chunk) {
+            return IVM_OUT_OF_MEMORY;
+        }
         IVM_TRY(ivm__emit(self, step, chunk));
         ivm__arena_back(step->scratch, mark);
     }
@@ -72,7 +76,7 @@ static ivm_status create(ivm__memory *memory, ivm__source source, uint32_t colum
 
 ivm_status ivm__scan_create(ivm__memory *memory, ivm_table *table, ivm__operator **made)
 {
-    return create(memory, (ivm__source){ .table = table }, table->columns_count, table->types, made);
+    return create(memory, (ivm__source){ .table = table, .heading = table->heading }, table->columns_count, table->types, made);
 }
 
 ivm_status ivm__scan_view_create(ivm__memory *memory, ivm_view *view, ivm__operator **made)

@@ -116,8 +116,10 @@ IVM_API ivm_status ivm_table_create(ivm_engine *engine, const char *name, const 
 IVM_API ivm_status ivm_table_drop(ivm_table *table, ivm_error *error) IVM_MUST_CHECK;
 
 /* Renames a column, adds one at the end (null in all rows; not_null is invalid_argument), or drops one (in_use while a view reads it or a
- * key or foreign key names it). Views and their state stay. Cost: adding and dropping write the table's rows anew.
- * unknown_column, already_exists, invalid_argument, in_use, out_of_memory. */
+ * key or foreign key names it; invalid_argument for the only one). Views and their state stay, their columns keep their names. A table that
+ * allows negative weights loses columns only while no view reads it. A batch filled before a column came or went is refused
+ * (type_mismatch); none may be filled for the table meanwhile. Cost: adding and dropping write the table's rows anew.
+ * unknown_column, already_exists, invalid_argument, in_use, overflow (rows that become equal, too often), out_of_memory. */
 IVM_API ivm_status ivm_table_column_rename(ivm_table *table, const char *column, const char *name, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_status ivm_table_column_add(ivm_table *table, const ivm_column_definition *column, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_status ivm_table_column_drop(ivm_table *table, const char *column, ivm_error *error) IVM_MUST_CHECK;

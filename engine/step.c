@@ -1,0 +1,184 @@
+/* Steps, from the views' side.
+ *
+ *     for each view in the order of their making:   immediate: its program runs        deferred: what its sources changed by is collected
+ *     what callbacks will show is copied        then   commit all        or   undo all
+ *
+ * A view's sources were made before it, so that they have run when it is its turn. Everything that can fail stands before the first commit.
+ * Cost beyond the programs' own: a few words a view. */
+#include "step.h"
+
+#include <time.h>
+
+#include "pending.h"
+
+/* ---- Views ----------------------------------------------------------------------------------------------------------------------- */
+
+static bool reads_one_that_ran(const ivm_view *view)
+{
+    bool ran = false;
+    for (uint32_t i = 0; i < view->views_count; i++) {
+        ran |= view->views[i]->ran;
+    }
+    return ran;
+}
+
+static ivm_status view_step(ivm__step *step, ivm_view *view, bool pushed)
+{
+    if (view->ran) {
+        return IVM_OK; /* it is what is being refreshed */
+    }
+    if (view->refresh == IVM_DEFERRED) {
+        return ivm__pendings_collect(view, step);
+    }
+    if (!pushed && !reads_one_that_ran(view)) {
+        return IVM_OK;
+    }
+    view->ran = true;
+    return ivm__program_run(&view->program, step);
+}
+
+/* Copies what the view's callback will be shown. */
+static ivm_status telling_make(ivm__step *step, ivm_view *view)
+{
+    ivm__row_id row;
+    ivm__weight weight;
+    uint32_t next = 0;
+    if (!view->changed || !view->ran || ivm__store_changes(view->program.result, &next, 1, &row, &weight) == 0) {
+        return IVM_OK;
+    }
+    ivm_status status = ivm__snapshot_changes(view, &view->telling);
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+}
+
+ivm_status ivm__views_run(ivm__step *step, bool pushed)
+{
+    for (ivm_view *view = step->engine->views; view; view = view->next) {
+        IVM_TRY(view_step(step, view, pushed));
+    }
+    for (ivm_view *view = step->engine->views; view; view = view->next) {
+        IVM_TRY(telling_make(step, view));
+    }
+    return IVM_OK;
+}
+
+static uint64_t changes_count(const ivm__store *store)
+{
+    ivm__row_id rows[64];
+    ivm__weight weights[64];
+    uint32_t next = 0, found;
+    uint64_t count = 0;
+    while ((found = ivm__store_changes_last(store, &next, 64, rows, weights)) > 0) {
+        count += found;
+    }
+    return count;
+}
+
+void ivm__views_commit(ivm__step *step)
+{
+    for (ivm_view *view = step->engine->views; view; view = view->next) {
+        ivm__pendings_commit(view);
+        if (!view->ran) {
+            ivm__store_commit(view->program.result);
+            continue;
+        }
+        view->ran = false;
+        ivm__program_commit(&view->program);
+        step->stats->rows_out += changes_count(view->program.result);
+    }
+}
+
+void ivm__views_undo(ivm_engine *engine)
+{
+    for (ivm_view *view = engine->views; view; view = view->next) {
+        ivm__pendings_undo(view);
+        ivm_snapshot_close(view->telling);
+        view->telling = NULL;
+        if (view->ran) {
+            view->ran = false;
+            ivm__program_undo(&view->program);
+        }
+    }
+}
+
+/* ---- Callbacks ------------------------------------------------------------------------------------------------------------------- */
+
+/* The turn is still held: views stay, and who pushes next tells next. */
+static void views_tell(ivm_engine *engine)
+{
+    for (ivm_view *view = engine->views; view; view = view->next) {
+        ivm_snapshot *telling = view->telling;
+        if (telling) {
+            view->telling = NULL;
+            view->changed(view->changed_context, view, telling);
+            ivm_snapshot_close(telling);
+        }
+    }
+}
+
+void ivm__engine_leave_telling(ivm_engine *engine)
+{
+    atomic_store(&engine->teller, pthread_self());
+    atomic_store(&engine->telling, true);
+    ivm__engine_leave_reading(engine);
+    views_tell(engine);
+    atomic_store(&engine->telling, false);
+    pthread_mutex_unlock(&engine->turn);
+}
+
+/* ---- The step -------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t add_saturating(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static void stats_add(ivm_stats *all, const ivm_stats *one)
+{
+    all->batches += one->batches;
+    all->rows_in += one->rows_in;
+    all->rows_out += one->rows_out;
+    all->terms_run += one->terms_run;
+    all->terms_pruned = add_saturating(all->terms_pruned, one->terms_pruned);
+    all->terms_empty = add_saturating(all->terms_empty, one->terms_empty);
+    all->rows_probed += one->rows_probed;
+    all->rows_matched += one->rows_matched;
+    all->nanoseconds += one->nanoseconds;
+}
+
+ivm_status ivm__cause_pass(ivm_error *error, const ivm_error *cause, ivm_status status)
+{
+    if (status == IVM_OUT_OF_MEMORY) {
+        return ivm__fail_memory(error);
+    }
+    const char *message = cause->status == status ? cause->message : ivm_status_name(status);
+    return ivm__fail(error, status, "%s", message);
+}
+
+ivm_status ivm__step_do(ivm_engine *engine, ivm__work *work, void *subject, ivm_stats *stats, ivm_error *error)
+{
+    uint64_t start = now();
+    ivm_error cause;
+    cause.status = IVM_OK;
+    ivm_stats counted = { 0 };
+    ivm__step step;
+    ivm__step_init(&step, engine, &counted, &cause);
+    ivm_status status = work(&step, subject);
+    ivm__engine_settle(engine);
+    if (status != IVM_OK) {
+        return ivm__cause_pass(error, &cause, status);
+    }
+    counted.nanoseconds = now() - start;
+    counted.bytes_held = atomic_load(&engine->memory.bytes_held);
+    stats_add(&engine->stats, &counted);
+    if (stats) {
+        *stats = counted;
+    }
+    return IVM_OK;
+}
