@@ -72,13 +72,13 @@ static ivm_plan *view_plan(const flights_engine *engine, const flights_view *vie
         snprintf(column, sizeof column, "%s.%s", table_schemas[flights_links[group->link].parent].name, group->column);
         plan = ivm_plan_group(plan, group->name, ivm_column(column));
     }
-    plan = ivm_plan_add(plan, "flights", "count", NULL, NULL);
+    plan = ivm_plan_count(plan, "flights");
     for (size_t m = 0; m < view->measures_count; m++) {
         const view_measure *measure = &view->measures[m];
         bool parent = measure->kind == SUM_OF_PARENT;
         snprintf(column, sizeof column, "%s.%s", parent ? table_schemas[flights_links[view->links[0]].parent].name : "flight",
                  measure->column);
-        plan = ivm_plan_add(plan, measure->name, parent ? "sum" : "avg", ivm_column(column), NULL);
+        plan = ivm_plan_add(plan, measure->name, parent ? "sum" : "avg", ivm_column(column));
     }
     return plan;
 }

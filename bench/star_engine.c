@@ -60,8 +60,8 @@ static ivm_plan *star_plan(uint32_t dimensions, uint32_t grouped)
         snprintf(column, sizeof column, "d%u.attribute", d);
         plan = ivm_plan_group(plan, name, ivm_column(column));
     }
-    plan = ivm_plan_add(plan, "total", "sum", ivm_column("f.amount"), NULL);
-    return ivm_plan_add(plan, "fact_rows", "count", NULL, NULL);
+    plan = ivm_plan_add(plan, "total", "sum", ivm_column("f.amount"));
+    return ivm_plan_count(plan, "fact_rows");
 }
 
 void star_engine_open(star_engine *star, const star_shape *shape, uint32_t grouped, const ivm_planner_options *planner)

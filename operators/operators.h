@@ -125,6 +125,18 @@ typedef struct ivm__outer_spec {
 ivm_status ivm__outer_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm__outer_spec *spec,
                              ivm__operator **operator) IVM_MUST_CHECK;
 
+/* ---- weigh and judge: whether a row inside a plan weighs more than int64 ------------------------------------------------------------------ */
+/* Who looks closer where all rows together weigh more: overflow where one row does, by this step's end. Called from weigh's finish(). */
+typedef struct ivm__weigher {
+    ivm_status (*judge)(void *context, ivm__step *step);
+    void *context;
+} ivm__weigher;
+/* Both pass on what their one input sends and borrow its types. */
+ivm_status ivm__weigh_create(ivm__memory *memory, const ivm_type *types, uint32_t columns_count, bool negative, ivm__weigher weigher,
+                             ivm__operator **operator) IVM_MUST_CHECK;
+ivm_status ivm__judge_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,
+                             ivm__operator **operator) IVM_MUST_CHECK;
+
 /* ---- materialize: a view's rows as a Z-set ----------------------------------------------------------------------------------------- */
 /* The root where the operator below keeps no rows of its own. overflow where a row's net weight leaves int64. Weights may be negative only
  * where the plan's may. */

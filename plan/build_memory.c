@@ -29,11 +29,6 @@ void ivm__builder_fail_memory(void)
     ivm__builder_fail(IVM_OUT_OF_MEMORY, "out of memory while a plan was built");
 }
 
-bool ivm__builder_has_failed(void)
-{
-    return first_cause.status != IVM_OK;
-}
-
 ivm_error ivm__builder_cause_exchange(ivm_error cause)
 {
     ivm_error before = first_cause;

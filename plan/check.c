@@ -1,6 +1,6 @@
 /* Checking: from the plan a user built to a tree in which every name is a position and every expression has a type. Errors come in reading
- * order, inputs before what reads them; a plan is refused on empty tables as well. Joins: check_join.c, expressions:
- * check_expression.c. Cost: columns times names looked up, at view creation alone. */
+ * order, inputs before what reads them; a plan is refused on empty tables as well. Joins: check_join.c, aggregates: check_aggregate.c, set
+ * operations and top_k: check_set.c, expressions: check_expression.c. Cost: columns times names looked up, at view creation alone. */
 #include "check.h"
 #include "source.h"
 
@@ -9,8 +9,7 @@
 
 /* ---- Conditions, types and names ---------------------------------------------------------------------------------------------------- */
 
-/* An untyped null becomes one of this type. */
-static ivm_status settle_type(ivm__check *check, ivm__expression **expression, ivm_type type)
+ivm_status ivm__check_settle(ivm__check *check, ivm__expression **expression, ivm_type type)
 {
     ivm__expression *untyped = *expression;
     if (untyped->type != 0) {
@@ -36,7 +35,7 @@ ivm_status ivm__check_condition(ivm__check *check, const ivm_expr *expr, const i
         const char *column = expr->kind == IVM__EXPR_COLUMN ? expr->text : "it";
         return ivm__fail(check->error, IVM_TYPE_MISMATCH, "a condition is a bool; %s is %s", column, text);
     }
-    return settle_type(check, condition, IVM_BOOL);
+    return ivm__check_settle(check, condition, IVM_BOOL);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -63,13 +62,12 @@ ivm_status ivm__check_twins(ivm__check *check, const ivm__named_column *columns,
     return twin ? ivm__fail(check->error, IVM_AMBIGUOUS_COLUMN, "two columns are named %s", twin) : IVM_OK;
 }
 
-/* A named expression over the input's columns, as column `at` of the node. */
-static ivm_status check_named(ivm__check *check, const ivm__plan_column *named, ivm__node *node, uint32_t at, ivm__expression **expression)
+ivm_status ivm__check_named(ivm__check *check, const ivm__plan_column *named, ivm__node *node, uint32_t at, ivm__expression **expression)
 {
     const ivm__node *input = node->inputs[0];
     assert(named->name || named->value->kind == IVM__EXPR_COLUMN);
     IVM_TRY(ivm__expression_check(check->engine, named->value, input->columns, input->columns_count, expression, check->error));
-    IVM_TRY(settle_type(check, expression, IVM_INT64));
+    IVM_TRY(ivm__check_settle(check, expression, IVM_INT64));
     const char *name = named->name;
     if (!name) {
         assert((*expression)->function == IVM__COLUMN);
@@ -83,7 +81,7 @@ static ivm_status check_named(ivm__check *check, const ivm__plan_column *named, 
 
 /* ---- Operators, a function each: the node holds what is made so far and is freed by the caller where one fails ------------------------ */
 
-static ivm_status check_input(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+ivm_status ivm__check_input(ivm__check *check, const ivm_plan *plan, ivm__node *node)
 {
     assert(plan->inputs_count == 1);
     if (ivm__node_inputs(node, check->memory, 1) != IVM_OK) {
@@ -102,7 +100,7 @@ static ivm_status find_source(ivm__check *check, const ivm_plan *plan, ivm__sour
     if (id == 0 || (plan->table_id != 0 && plan->table_id != id)) {
         return ivm__fail(check->error, IVM_UNKNOWN_TABLE, "there is no table or view %s%s", name, id ? " as the plan knew it" : "");
     }
-    *found = (ivm__source){ table, view };
+    *found = (ivm__source){ .table = table, .view = view };
     return IVM_OK;
 }
 
@@ -112,6 +110,7 @@ static ivm_status check_scan(ivm__check *check, const ivm_plan *plan, ivm__node 
     IVM_TRY(find_source(check, plan, &source));
     node->table = source.table;
     node->view = source.view;
+    node->heading = source.table ? source.table->heading : NULL;
     const ivm__column *columns = source.table ? source.table->columns : source.view->columns;
     const char *alias = plan->alias ? plan->alias : plan->table;
     if (ivm__node_columns(node, check->memory, ivm__source_columns_count(source)) != IVM_OK) {
@@ -131,7 +130,7 @@ static ivm_status check_scan(ivm__check *check, const ivm_plan *plan, ivm__node 
 
 static ivm_status check_filter(ivm__check *check, const ivm_plan *plan, ivm__node *node)
 {
-    IVM_TRY(check_input(check, plan, node));
+    IVM_TRY(ivm__check_input(check, plan, node));
     const ivm__node *input = node->inputs[0];
     if (ivm__node_columns_copy(node, check->memory, input) != IVM_OK || ivm__node_expressions(node, check->memory, 1) != IVM_OK) {
         return ivm__fail_memory(check->error);
@@ -141,7 +140,7 @@ static ivm_status check_filter(ivm__check *check, const ivm_plan *plan, ivm__nod
 
 static ivm_status check_project(ivm__check *check, const ivm_plan *plan, ivm__node *node)
 {
-    IVM_TRY(check_input(check, plan, node));
+    IVM_TRY(ivm__check_input(check, plan, node));
     uint32_t count = (uint32_t)plan->columns_count;
     if (count == 0) {
         return ivm__fail(check->error, IVM_INVALID_PLAN, "a project needs a column");
@@ -150,119 +149,9 @@ static ivm_status check_project(ivm__check *check, const ivm_plan *plan, ivm__no
         return ivm__fail_memory(check->error);
     }
     for (uint32_t i = 0; i < count; i++) {
-        IVM_TRY(check_named(check, &plan->columns[i], node, i, &node->expressions[i]));
+        IVM_TRY(ivm__check_named(check, &plan->columns[i], node, i, &node->expressions[i]));
     }
     return ivm__check_twins(check, node->columns, node->columns_count);
-}
-
-/* ---- Aggregates ------------------------------------------------------------------------------------------------------------------ */
-
-static ivm_status find_aggregate(ivm__check *check, const char *name, ivm__aggregate_function *function)
-{
-    static const char *const built[] = { "count", "sum", "avg", "min", "max" }; /* in the order of ivm__aggregate_function */
-    static const char *const known[] = { "count_distinct", "sum_distinct", "var_pop",  "var_samp",
-                                         "stddev_pop",     "stddev_samp",  "bool_and", "bool_or" };
-    for (uint32_t i = 0; i < sizeof built / sizeof *built; i++) {
-        if (strcmp(name, built[i]) == 0) {
-            *function = (ivm__aggregate_function)i;
-            return IVM_OK;
-        }
-    }
-    for (uint32_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcmp(name, known[i]) == 0) {
-            return ivm__fail(check->error, IVM_UNSUPPORTED, "the aggregate %s is not supported", name);
-        }
-    }
-    return ivm__fail(check->error, IVM_INVALID_PLAN, "unknown aggregate %s", name);
-}
-
-static ivm_status aggregate_type(ivm__check *check, const ivm__plan_column *call, ivm__aggregate_spec *spec)
-{
-    ivm_type type = spec->argument ? spec->argument->type : IVM_INT64;
-    uint32_t kind = IVM_TYPE_KIND(type);
-    bool number = kind == IVM_INT64 || kind == IVM_FLOAT64 || kind == IVM_DECIMAL_KIND;
-    if ((spec->function == IVM__SUM || spec->function == IVM__AVG) && !number) {
-        char text[IVM_TYPE_TEXT_SIZE];
-        ivm_type_format(type, text);
-        return ivm__fail(check->error, IVM_TYPE_MISMATCH, "%s: %s wants a number, not %s", call->name, call->function, text);
-    }
-    switch (spec->function) {
-    case IVM__COUNT:
-        spec->type = IVM_INT64;
-        break;
-    case IVM__SUM:
-        spec->type = kind == IVM_DECIMAL_KIND ? IVM_DECIMAL(IVM_DECIMAL_PRECISION_MAX, IVM_TYPE_SCALE(type)) : type;
-        break;
-    case IVM__AVG:
-        spec->type = IVM_FLOAT64;
-        break;
-    case IVM__MIN:
-    case IVM__MAX:
-        spec->type = type;
-        break;
-    }
-    return IVM_OK;
-}
-
-static ivm_status check_call(ivm__check *check, const ivm__plan_column *call, const ivm__node *input, ivm__aggregate_spec *spec)
-{
-    if (call->value) {
-        IVM_TRY(ivm__expression_check(check->engine, call->value, input->columns, input->columns_count, &spec->argument, check->error));
-        IVM_TRY(settle_type(check, &spec->argument, IVM_INT64));
-    } else if (strcmp(call->function, "count") != 0) {
-        return ivm__fail(check->error, IVM_INVALID_PLAN, "%s: %s wants an argument", call->name, call->function);
-    }
-    if (call->where) {
-        IVM_TRY(ivm__check_condition(check, call->where, input->columns, input->columns_count, &spec->where));
-    }
-    IVM_TRY(find_aggregate(check, call->function, &spec->function));
-    return aggregate_type(check, call, spec);
-}
-
-static ivm_status make_aggregate_arrays(ivm__node *node, ivm__memory *memory, uint32_t groups_count, uint32_t aggregates_count)
-{
-    IVM_TRY(ivm__node_columns(node, memory, groups_count + aggregates_count));
-    node->groups = ivm__allocate_zeroed(memory, groups_count * sizeof(ivm__expression *));
-    if (!node->groups) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    node->groups_count = groups_count;
-    node->aggregates = ivm__allocate_zeroed(memory, aggregates_count * sizeof *node->aggregates);
-    if (!node->aggregates) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    node->aggregates_count = aggregates_count;
-    return IVM_OK;
-}
-
-static ivm_status check_aggregate(ivm__check *check, const ivm_plan *plan, ivm__node *node)
-{
-    IVM_TRY(check_input(check, plan, node));
-    uint32_t groups_count = (uint32_t)plan->columns_count, aggregates_count = (uint32_t)plan->aggregates_count;
-    if (groups_count + aggregates_count == 0) {
-        return ivm__fail(check->error, IVM_INVALID_PLAN, "an aggregate needs a group or an aggregate");
-    }
-    if (make_aggregate_arrays(node, check->memory, groups_count, aggregates_count) != IVM_OK) {
-        return ivm__fail_memory(check->error);
-    }
-    for (uint32_t i = 0; i < groups_count; i++) {
-        IVM_TRY(check_named(check, &plan->columns[i], node, i, &node->groups[i]));
-    }
-    for (uint32_t i = 0; i < aggregates_count; i++) {
-        const ivm__plan_column *call = &plan->aggregates[i];
-        IVM_TRY(check_call(check, call, node->inputs[0], &node->aggregates[i]));
-        if (ivm__node_column_set(node, check->memory, groups_count + i, call->name, node->aggregates[i].type) != IVM_OK) {
-            return ivm__fail_memory(check->error);
-        }
-    }
-    IVM_TRY(ivm__check_twins(check, node->columns, node->columns_count));
-    if (!plan->where) {
-        return IVM_OK;
-    }
-    if (ivm__node_expressions(node, check->memory, 1) != IVM_OK) {
-        return ivm__fail_memory(check->error);
-    }
-    return ivm__check_condition(check, plan->where, node->columns, node->columns_count, &node->expressions[0]);
 }
 
 /* ---- The tree -------------------------------------------------------------------------------------------------------------------- */
@@ -277,9 +166,14 @@ static ivm_status check_fill(ivm__check *check, const ivm_plan *plan, ivm__node 
     case IVM__PLAN_PROJECT:
         return check_project(check, plan, node);
     case IVM__PLAN_JOIN:
+    case IVM__PLAN_OUTER:
         return ivm__check_join(check, plan, node);
     case IVM__PLAN_AGGREGATE:
-        return check_aggregate(check, plan, node);
+        return ivm__check_aggregate(check, plan, node);
+    case IVM__PLAN_SET:
+        return ivm__check_set(check, plan, node);
+    case IVM__PLAN_TOP_K:
+        return ivm__check_top_k(check, plan, node);
     }
     return ivm__fail(check->error, IVM_INVALID_PLAN, "unknown op %d", (int)plan->op);
 }

@@ -1,4 +1,4 @@
-/* Checking, inside: what check.c, check_join.c, check_alike.c, node.c and needed.c share, and view.c with them. */
+/* Checking, inside: what check*.c, node.c and needed.c share, and view.c with them. */
 #ifndef IVM__CHECK_H
 #define IVM__CHECK_H
 
@@ -36,10 +36,22 @@ ivm_status ivm__check_condition(ivm__check *check, const ivm_expr *expr, const i
                                 ivm__expression **condition) IVM_MUST_CHECK;
 /* No two columns of one name. */
 ivm_status ivm__check_twins(ivm__check *check, const ivm__named_column *columns, uint32_t columns_count) IVM_MUST_CHECK;
-/* A join and the inner joins nested in it, as one; the node may become a project above it. */
+/* An untyped null becomes one of this type. */
+ivm_status ivm__check_settle(ivm__check *check, ivm__expression **expression, ivm_type type) IVM_MUST_CHECK;
+/* The plan's one input, as the node's. */
+ivm_status ivm__check_input(ivm__check *check, const ivm_plan *plan, ivm__node *node) IVM_MUST_CHECK;
+/* A named expression over the input's columns, as column `at` of the node. */
+ivm_status ivm__check_named(ivm__check *check, const ivm__plan_column *named, ivm__node *node, uint32_t at,
+                            ivm__expression **expression) IVM_MUST_CHECK;
+
+/* Operators, a function each: the node holds what is made so far and is freed by the caller where one fails. */
+ivm_status ivm__check_aggregate(ivm__check *check, const ivm_plan *plan, ivm__node *node) IVM_MUST_CHECK;
+ivm_status ivm__check_set(ivm__check *check, const ivm_plan *plan, ivm__node *node) IVM_MUST_CHECK;
+ivm_status ivm__check_top_k(ivm__check *check, const ivm_plan *plan, ivm__node *node) IVM_MUST_CHECK;
+/* An inner join and the inner joins nested in it, as one, or an outer, semi or anti join; the node may become a project above it. */
 ivm_status ivm__check_join(ivm__check *check, const ivm_plan *plan, ivm__node *node) IVM_MUST_CHECK;
 
-/* What a join and the inner joins nested in it come to. Columns are numbered through all leaves. */
+/* What a join and the inner joins nested in it come to; of an outer join its two inputs. Columns are numbered through all leaves. */
 typedef struct ivm__join_pair {
     uint32_t a, b;
     ivm_type type; /* in which they are compared */
@@ -62,6 +74,8 @@ ivm_status ivm__join_make_alike(ivm__check *check, ivm__join_parts *parts) IVM_M
 /* column += shift, or column = place[column] where that is given. */
 void ivm__expression_renumber(ivm__expression *expression, uint32_t shift, const uint32_t *place);
 
+/* What can be said of the weights of a node's rows (weights.c); its inputs are marked. */
+void ivm__weights_mark(ivm__node *node);
 /* Marks what each node's reader needs of it, from the root down (needed.c). */
 ivm_status ivm__needed_mark(ivm__node *root, ivm__memory *memory) IVM_MUST_CHECK;
 

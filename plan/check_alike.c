@@ -127,6 +127,7 @@ static ivm_status wrap_leaf(ivm__check *check, ivm__join_parts *parts, uint32_t 
         return IVM_OUT_OF_MEMORY;
     }
     node->inputs[0] = leaf;
+    node->hidden = true;
     parts->leaves[index] = node;
     IVM_TRY(ivm__node_columns(node, check->memory, count + added));
     IVM_TRY(ivm__node_expressions(node, check->memory, count + added));

@@ -1,6 +1,6 @@
 /* Checking joins: a join and the inner joins nested in it become one node of all their leaves, in reading order. Each nested join's `on` is
  * resolved among its own inputs; their `where` become one residual condition, that of an inner join before that of the outer one. A filter or
- * project between two joins keeps them apart. */
+ * project between two joins keeps them apart. An outer, semi or anti join is made of the same parts: two inputs and nothing flattened. */
 #include "check.h"
 
 void ivm__expression_renumber(ivm__expression *expression, uint32_t shift, const uint32_t *place)
@@ -113,7 +113,8 @@ static ivm_status flatten_inputs(ivm__check *check, const ivm_plan *plan, join_s
             scope->input_first[i] = parts->columns_count;
             scope->inputs_count++;
         }
-        IVM_TRY(input->op == IVM__PLAN_JOIN ? flatten(check, input, parts) : add_leaf(check, input, parts));
+        bool nested = plan->op == IVM__PLAN_JOIN && input->op == IVM__PLAN_JOIN;
+        IVM_TRY(nested ? flatten(check, input, parts) : add_leaf(check, input, parts));
     }
     return IVM_OK;
 }
@@ -138,29 +139,42 @@ static ivm_status flatten(ivm__check *check, const ivm_plan *plan, ivm__join_par
 
 /* ---- The node ------------------------------------------------------------------------------------------------------------------- */
 
-/* Moves the leaves and the residual into the node. */
-static ivm_status fill_join(ivm__join_parts *parts, ivm__memory *memory, ivm__node *node)
+/* A semi or anti join gives the columns of its left input alone. */
+static bool gives_left(const ivm_plan *plan)
 {
-    IVM_TRY(ivm__node_inputs(node, memory, parts->leaves_count));
-    uint32_t columns_count = 0;
-    for (uint32_t i = 0; i < parts->leaves_count; i++) {
-        node->inputs[i] = parts->leaves[i];
+    return plan->op == IVM__PLAN_OUTER && (plan->kind == IVM_SEMI_JOIN || plan->kind == IVM_ANTI_JOIN);
+}
+
+static ivm_status fill_columns(const ivm_plan *plan, const ivm__join_parts *parts, ivm__memory *memory, ivm__node *node)
+{
+    uint32_t columns_count = 0, at = 0, given = gives_left(plan) ? 1 : parts->leaves_count;
+    for (uint32_t i = 0; i < given; i++) {
         columns_count += parts->leaves[i]->columns_count;
     }
-    parts->leaves_count = 0;
     IVM_TRY(ivm__node_columns(node, memory, columns_count));
-    for (uint32_t i = 0, at = 0; i < node->inputs_count; i++) {
-        for (uint32_t k = 0; k < node->inputs[i]->columns_count; k++, at++) {
-            IVM_TRY(ivm__node_column_set(node, memory, at, node->inputs[i]->columns[k].name, node->inputs[i]->columns[k].type));
+    for (uint32_t i = 0; i < given; i++) {
+        const ivm__node *leaf = parts->leaves[i];
+        for (uint32_t k = 0; k < leaf->columns_count; k++) {
+            IVM_TRY(ivm__node_column_set(node, memory, at++, leaf->columns[k].name, leaf->columns[k].type));
         }
     }
+    return IVM_OK;
+}
+
+/* Moves the leaves and the residual into the node. */
+static ivm_status fill_join(const ivm_plan *plan, ivm__join_parts *parts, ivm__memory *memory, ivm__node *node)
+{
+    node->kind = plan->kind;
+    IVM_TRY(fill_columns(plan, parts, memory, node));
+    IVM_TRY(ivm__node_inputs(node, memory, parts->leaves_count));
+    memcpy(node->inputs, parts->leaves, parts->leaves_count * sizeof(ivm__node *));
+    parts->leaves_count = 0;
     node->equalities = ivm__allocate_zeroed(memory, parts->pairs_count * sizeof *node->equalities);
     if (!node->equalities) {
         return IVM_OUT_OF_MEMORY;
     }
     node->equalities_count = parts->pairs_count;
     for (uint32_t i = 0; i < parts->pairs_count; i++) {
-        assert(node->columns[parts->pairs[i].a].type == node->columns[parts->pairs[i].b].type);
         node->equalities[i] = (ivm__equality){ parts->pairs[i].a, parts->pairs[i].b };
     }
     if (parts->residual) {
@@ -172,12 +186,14 @@ static ivm_status fill_join(ivm__join_parts *parts, ivm__memory *memory, ivm__no
 }
 
 /* The node as a project of the join below it that drops the computed columns. */
-static ivm_status fill_project(ivm__join_parts *parts, ivm__memory *memory, ivm__node *node)
+static ivm_status fill_project(const ivm_plan *plan, ivm__join_parts *parts, ivm__memory *memory, ivm__node *node)
 {
+    uint32_t count = gives_left(plan) ? parts->leaf_first[1] : parts->columns_count;
     node->op = IVM__PLAN_PROJECT;
-    IVM_TRY(ivm__node_columns(node, memory, parts->columns_count));
-    IVM_TRY(ivm__node_expressions(node, memory, parts->columns_count));
-    for (uint32_t i = 0; i < parts->columns_count; i++) {
+    node->hidden = true;
+    IVM_TRY(ivm__node_columns(node, memory, count));
+    IVM_TRY(ivm__node_expressions(node, memory, count));
+    for (uint32_t i = 0; i < count; i++) {
         IVM_TRY(ivm__node_column_set(node, memory, i, parts->columns[i].name, parts->columns[i].type));
         node->expressions[i] = ivm__expression_column(memory, parts->place[i], parts->columns[i].type);
         if (!node->expressions[i]) {
@@ -185,8 +201,8 @@ static ivm_status fill_project(ivm__join_parts *parts, ivm__memory *memory, ivm_
         }
     }
     IVM_TRY(ivm__node_inputs(node, memory, 1));
-    node->inputs[0] = ivm__node_make(memory, IVM__PLAN_JOIN);
-    return node->inputs[0] ? fill_join(parts, memory, node->inputs[0]) : IVM_OUT_OF_MEMORY;
+    node->inputs[0] = ivm__node_make(memory, plan->op);
+    return node->inputs[0] ? fill_join(plan, parts, memory, node->inputs[0]) : IVM_OUT_OF_MEMORY;
 }
 
 ivm_status ivm__check_join(ivm__check *check, const ivm_plan *plan, ivm__node *node)
@@ -197,7 +213,7 @@ ivm_status ivm__check_join(ivm__check *check, const ivm_plan *plan, ivm__node *n
         status = ivm__join_make_alike(check, &parts);
     }
     if (status == IVM_OK) {
-        status = parts.place ? fill_project(&parts, check->memory, node) : fill_join(&parts, check->memory, node);
+        status = parts.place ? fill_project(plan, &parts, check->memory, node) : fill_join(plan, &parts, check->memory, node);
         if (status != IVM_OK) {
             status = ivm__fail_memory(check->error);
         }

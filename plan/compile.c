@@ -1,31 +1,18 @@
 /* Compiling: from the checked tree to a program, an operator a node, inputs before their readers.
  *
- *     scan, filter, project, aggregate     one operator each, wired to its reader's port
- *     join                                 its graph and term plan first, then its leaves; a bare scan below it has no operator, the join reads
- *                                          the table itself
+ *     scan, filter, project, ...           one operator each, wired to its reader's port
+ *     inner join                           its graph and term plan first, then its leaves; a bare scan below it has no operator, the join
+ *                                          reads the table itself (compile_join.c)
+ *     an input that may be negative        a signs operator before a reader to which rows are present or not
+ *     weights that may outgrow int64       a weigh operator behind the node (weights.c)
  *     root                                 an aggregate keeps the view's rows, above anything else a materialize operator does
  *
- * Expressions move from the tree into the operators; the tree stays for explain. */
-#include "plan.h"
-
-typedef struct compiler {
-    ivm_engine *engine;
-    const char *view;
-    ivm__planned *planned;
-    ivm__program *program;
-    uint32_t joins_next;
-} compiler;
+ * Operators get copies of the tree's expressions; the tree stays for explain and for programs that judge weights. */
+#include "compile.h"
 
 /* ---- Pieces --------------------------------------------------------------------------------------------------------------------- */
 
-static void wire(ivm__operator *operator, ivm__operator * reader, uint32_t port)
-{
-    operator->next = reader;
-    operator->next_port = port;
-}
-
-/* Hands an operator, if it could be made, to the program. */
-static ivm_status add_made(compiler *it, ivm_status status, ivm__operator *made, ivm__operator **operator)
+ivm_status ivm__compile_add(ivm__compiler *it, ivm_status status, ivm__operator *made, ivm__operator **operator)
 {
     IVM_TRY(status);
     made->view = it->view;
@@ -33,149 +20,233 @@ static ivm_status add_made(compiler *it, ivm_status status, ivm__operator *made,
     return ivm__program_add(it->program, made);
 }
 
-static ivm__expression *take(ivm__expression **expression)
+ivm_status ivm__compile_copy(ivm__compiler *it, const ivm__expression *from, ivm__expression **to)
 {
-    ivm__expression *taken = *expression;
-    *expression = NULL;
-    return taken;
+    *to = from ? ivm__expression_copy(from, &it->engine->memory) : NULL;
+    return from && !*to ? IVM_OUT_OF_MEMORY : IVM_OK;
 }
 
-static ivm__expression *take_first(ivm__node *node)
+const bool *ivm__compile_needed(ivm__compiler *it, const ivm__node *node)
 {
-    return node->expressions_count ? take(&node->expressions[0]) : NULL;
+    if (!it->judges) {
+        return node->needed;
+    }
+    bool *all = ivm__arena_allocate(&it->engine->scratch, node->columns_count * sizeof *all);
+    for (uint32_t i = 0; all && i < node->columns_count; i++) {
+        all[i] = ivm__column_is_there(node, i);
+    }
+    return all;
 }
 
-static ivm_status compile_node(compiler *it, ivm__node *node, ivm__operator **operator);
+static void expressions_free(ivm__compiler *it, ivm__expression **expressions, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        ivm__expression_free(expressions[i], &it->engine->memory, &it->engine->texts);
+    }
+}
 
-/* ---- Operators with one input ---------------------------------------------------------------------------------------------------------- */
+/* Copies in the scratch arena's array, all or none; NULL: out of memory. */
+static ivm__expression **expressions_copy(ivm__compiler *it, ivm__expression *const *from, uint32_t count)
+{
+    ivm__expression **to = ivm__arena_allocate(&it->engine->scratch, count * sizeof(ivm__expression *));
+    for (uint32_t i = 0; to && i < count; i++) {
+        if (ivm__compile_copy(it, from[i], &to[i]) != IVM_OK) {
+            expressions_free(it, to, i);
+            return NULL;
+        }
+    }
+    return to;
+}
 
-static ivm_status compile_scan(compiler *it, ivm__node *node, ivm__operator **operator)
+/* The one input's operator; where its weights may be negative, the signs operator above it that sends to these ports of the reader. */
+static ivm_status compile_input(ivm__compiler *it, const ivm__node *node, uint32_t index, ivm__signs_ports ports, ivm__operator **operator)
+{
+    ivm__node *input = node->inputs[index];
+    ivm__operator *below = NULL, *made = NULL;
+    IVM_TRY(ivm__compile_node(it, input, ivm__node_judges_input(node, input, false), &below));
+    *operator= below;
+    if (!input->negative) {
+        return IVM_OK;
+    }
+    ivm_engine *engine = it->engine;
+    ivm_status status = ivm__signs_create(&engine->memory, &engine->texts, engine->seed, below->types, below->columns_count, ports, &made);
+    IVM_TRY(ivm__compile_add(it, status, made, operator));
+    ivm__wire(below, made, 0);
+    return IVM_OK;
+}
+
+/* ---- Scans, filters, projects --------------------------------------------------------------------------------------------------------- */
+
+static ivm_status compile_scan(ivm__compiler *it, const ivm__node *node, ivm__operator **operator)
 {
     ivm__operator *made = NULL;
     ivm__memory *memory = &it->engine->memory;
     ivm_status status = node->table ? ivm__scan_create(memory, node->table, &made) : ivm__scan_view_create(memory, node->view, &made);
-    return add_made(it, status, made, operator);
+    return ivm__compile_add(it, status, made, operator);
 }
 
-static ivm_status compile_filter(compiler *it, ivm__node *node, ivm__operator **operator)
+static ivm_status compile_filter(ivm__compiler *it, const ivm__node *node, ivm__operator **operator)
 {
     ivm__operator *input = NULL, *made = NULL;
-    IVM_TRY(compile_node(it, node->inputs[0], &input));
-    ivm_status status =
-        ivm__filter_create(&it->engine->memory, &it->engine->texts, input->types, input->columns_count, take_first(node), &made);
-    IVM_TRY(add_made(it, status, made, operator));
-    wire(input, made, 0);
+    ivm__expression *condition = NULL;
+    IVM_TRY(ivm__compile_node(it, node->inputs[0], false, &input));
+    IVM_TRY(ivm__compile_copy(it, node->expressions[0], &condition));
+    ivm_status status = ivm__filter_create(&it->engine->memory, &it->engine->texts, input->types, input->columns_count, condition, &made);
+    IVM_TRY(ivm__compile_add(it, status, made, operator));
+    ivm__wire(input, made, 0);
     return IVM_OK;
 }
 
-static ivm_status compile_project(compiler *it, ivm__node *node, ivm__operator **operator)
+static ivm_status compile_project(ivm__compiler *it, const ivm__node *node, bool judged, ivm__operator **operator)
 {
     ivm__operator *input = NULL, *made = NULL;
-    IVM_TRY(compile_node(it, node->inputs[0], &input));
-    ivm_status status = ivm__project_create(&it->engine->memory, &it->engine->texts, node->expressions, node->expressions_count, &made);
-    memset(node->expressions, 0, node->expressions_count * sizeof(ivm__expression *)); /* taken, whatever the outcome */
-    IVM_TRY(add_made(it, status, made, operator));
-    wire(input, made, 0);
-    return IVM_OK;
-}
-
-static ivm_status compile_aggregate(compiler *it, ivm__node *node, ivm__operator **operator)
-{
-    ivm__operator *input = NULL, *made = NULL;
-    IVM_TRY(compile_node(it, node->inputs[0], &input));
-    ivm_engine *engine = it->engine;
-    ivm_status status = ivm__aggregate_create(&engine->memory, &engine->texts, engine->seed, node->groups, node->groups_count,
-                                              node->aggregates, node->aggregates_count, take_first(node), &made);
-    memset(node->groups, 0, node->groups_count * sizeof(ivm__expression *));
-    for (uint32_t i = 0; i < node->aggregates_count; i++) {
-        node->aggregates[i].argument = node->aggregates[i].where = NULL;
-    }
-    IVM_TRY(add_made(it, status, made, operator));
-    wire(input, made, 0);
-    return IVM_OK;
-}
-
-/* ---- Joins ---------------------------------------------------------------------------------------------------------------------- */
-
-/* A scan with filters and projects above it. */
-static bool is_chain(const ivm__node *node)
-{
-    while (node->op == IVM__PLAN_FILTER || node->op == IVM__PLAN_PROJECT) {
-        node = node->inputs[0];
-    }
-    return node->op == IVM__PLAN_SCAN;
-}
-
-static ivm_status compile_leaf(compiler *it, const ivm__graph_leaf *leaf, ivm__leaf_spec *spec, ivm__operator **operator)
-{
-    *spec = (ivm__leaf_spec){ .columns_count = leaf->columns_count, .needed = leaf->node->needed };
-    if (leaf->node->op == IVM__PLAN_SCAN) {
-        spec->table = leaf->node->table;
-        spec->view = leaf->node->view;
-        spec->types = spec->table ? spec->table->types : spec->view->types;
-        return IVM_OK;
-    }
-    uint32_t first = it->program->operators_count;
-    IVM_TRY(compile_node(it, leaf->node, operator));
-    spec->types = (*operator)->types;
-    spec->scan = is_chain(leaf->node) ? it->program->operators[first] : NULL; /* whose first operator is its scan */
-    return IVM_OK;
-}
-
-static ivm_status make_join(compiler *it, ivm__node *node, uint32_t join, const ivm__leaf_spec *leaves, ivm__operator **operator)
-{
-    ivm__graph *graph = it->planned->graphs[join];
-    ivm__term_plan *plan = NULL;
-    IVM_TRY(ivm__term_plan_create(it->engine, graph, &plan));
-    ivm__join_spec spec = {
-        .leaves = leaves,
-        .leaves_count = graph->leaves_count,
-        .orders = graph->orders,
-        .residual = take_first(node),
-        .needed_above = node->needed,
-        .planner = ivm__term_planner(plan),
-    };
-    ivm__operator *made = NULL;
-    ivm_status status = ivm__join_create(&it->engine->memory, &it->engine->texts, it->engine->seed, &spec, &made);
-    IVM_TRY(add_made(it, status, made, operator));
-    it->planned->plans[join] = plan;
-    return IVM_OK;
-}
-
-static ivm_status compile_leaves(compiler *it, ivm__node *node, uint32_t join, ivm__operator **operator)
-{
-    const ivm__graph *graph = it->planned->graphs[join];
-    ivm__leaf_spec *leaves = ivm__arena_allocate(&it->engine->scratch, graph->leaves_count * sizeof *leaves);
-    ivm__operator **senders = ivm__arena_allocate(&it->engine->scratch, graph->leaves_count * sizeof(ivm__operator *));
-    if (!leaves || !senders) {
+    IVM_TRY(ivm__compile_node(it, node->inputs[0], ivm__node_judges_input(node, node->inputs[0], judged), &input));
+    ivm__expression **columns = expressions_copy(it, node->expressions, node->expressions_count);
+    if (!columns) {
         return IVM_OUT_OF_MEMORY;
     }
-    memset(senders, 0, graph->leaves_count * sizeof(ivm__operator *));
-    for (uint32_t i = 0; i < graph->leaves_count; i++) {
-        IVM_TRY(compile_leaf(it, &graph->leaves[i], &leaves[i], &senders[i]));
+    ivm_status status = ivm__project_create(&it->engine->memory, &it->engine->texts, columns, node->expressions_count, &made);
+    IVM_TRY(ivm__compile_add(it, status, made, operator));
+    ivm__wire(input, made, 0);
+    return IVM_OK;
+}
+
+/* ---- Aggregates ------------------------------------------------------------------------------------------------------------------------ */
+
+static void aggregates_free(ivm__compiler *it, ivm__aggregate_spec *specs, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        expressions_free(it, &specs[i].argument, 1);
+        expressions_free(it, &specs[i].where, 1);
     }
-    IVM_TRY(make_join(it, node, join, leaves, operator));
-    for (uint32_t i = 0; i < graph->leaves_count; i++) {
-        if (senders[i]) {
-            wire(senders[i], *operator, i);
+}
+
+/* As expressions_copy(). */
+static ivm__aggregate_spec *aggregates_copy(ivm__compiler *it, const ivm__node *node)
+{
+    ivm__aggregate_spec *to = ivm__arena_allocate(&it->engine->scratch, node->aggregates_count * sizeof *to);
+    for (uint32_t i = 0; to && i < node->aggregates_count; i++) {
+        to[i] = node->aggregates[i];
+        to[i].argument = to[i].where = NULL;
+        if (ivm__compile_copy(it, node->aggregates[i].argument, &to[i].argument) != IVM_OK ||
+            ivm__compile_copy(it, node->aggregates[i].where, &to[i].where) != IVM_OK) {
+            aggregates_free(it, to, i + 1);
+            return NULL;
         }
+    }
+    return to;
+}
+
+static ivm_status make_aggregate(ivm__compiler *it, const ivm__node *node, ivm__operator **made)
+{
+    ivm_engine *engine = it->engine;
+    ivm__expression *having = NULL;
+    ivm__expression **groups = expressions_copy(it, node->groups, node->groups_count);
+    ivm__aggregate_spec *specs = groups ? aggregates_copy(it, node) : NULL;
+    ivm_status status = specs ? ivm__compile_copy(it, node->expressions_count ? node->expressions[0] : NULL, &having) : IVM_OUT_OF_MEMORY;
+    if (status != IVM_OK) {
+        expressions_free(it, groups, groups ? node->groups_count : 0);
+        aggregates_free(it, specs, specs ? node->aggregates_count : 0);
+        return status;
+    }
+    return ivm__aggregate_create(&engine->memory, &engine->texts, engine->seed, groups, node->groups_count, specs, node->aggregates_count,
+                                 having, made);
+}
+
+static ivm_status compile_aggregate(ivm__compiler *it, const ivm__node *node, ivm__operator **operator)
+{
+    static const ivm__signs_ports ports = { IVM__AGGREGATE_ROWS, IVM__AGGREGATE_PRESENT, IVM__AGGREGATE_SUPPORT };
+    ivm__operator *input = NULL, *made = NULL;
+    IVM_TRY(compile_input(it, node, 0, ports, &input));
+    ivm_status status = make_aggregate(it, node, &made);
+    IVM_TRY(ivm__compile_add(it, status, made, operator));
+    ivm__wire(input, made, IVM__AGGREGATE_ROWS);
+    return node->inputs[0]->negative ? ivm__aggregate_negative(made) : IVM_OK;
+}
+
+/* ---- Sets and top_k -------------------------------------------------------------------------------------------------------------------- */
+
+static ivm_status make_set(ivm__compiler *it, const ivm__node *node, const ivm__operator *input, ivm__operator **made)
+{
+    ivm_engine *engine = it->engine;
+    if (node->set == IVM__SET_UNION_ALL) {
+        return ivm__union_all_create(&engine->memory, input->types, input->columns_count, made);
+    }
+    return ivm__set_create(&engine->memory, &engine->texts, engine->seed, node->set, input->types, input->columns_count, node->inputs_count,
+                           made);
+}
+
+static ivm_status compile_set(ivm__compiler *it, const ivm__node *node, bool judged, ivm__operator **operator)
+{
+    ivm__operator **inputs = ivm__arena_allocate(&it->engine->scratch, node->inputs_count * sizeof(ivm__operator *)), *made = NULL;
+    if (!inputs) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    for (uint32_t i = 0; i < node->inputs_count; i++) {
+        ivm__node *input = node->inputs[i];
+        if (node->set == IVM__SET_UNION_ALL) {
+            IVM_TRY(ivm__compile_node(it, input, ivm__node_judges_input(node, input, judged), &inputs[i]));
+        } else {
+            IVM_TRY(compile_input(it, node, i, (ivm__signs_ports){ UINT32_MAX, i, UINT32_MAX }, &inputs[i]));
+        }
+    }
+    ivm_status status = make_set(it, node, inputs[0], &made);
+    IVM_TRY(ivm__compile_add(it, status, made, operator));
+    for (uint32_t i = 0; i < node->inputs_count; i++) {
+        ivm__wire(inputs[i], made, i);
     }
     return IVM_OK;
 }
 
-static ivm_status compile_join(compiler *it, ivm__node *node, ivm__operator **operator)
+/* The orders with copies of their values, as expressions_copy(). */
+static ivm__order_key *orders_copy(ivm__compiler *it, const ivm__node *node)
 {
-    uint32_t join = it->joins_next++;
-    IVM_TRY(ivm__graph_make(it->engine, node, &it->planned->graphs[join], NULL)); /* before its leaves lose their expressions */
-    ivm__arena_mark mark = ivm__arena_here(&it->engine->scratch);
-    ivm_status status = compile_leaves(it, node, join, operator);
-    ivm__arena_back(&it->engine->scratch, mark);
-    return status;
+    ivm__order_key *to = ivm__arena_allocate(&it->engine->scratch, node->orders_count * sizeof *to);
+    for (uint32_t i = 0; to && i < node->orders_count; i++) {
+        to[i] = node->orders[i];
+        if (ivm__compile_copy(it, node->orders[i].value, &to[i].value) != IVM_OK) {
+            while (i > 0) {
+                expressions_free(it, &to[--i].value, 1);
+            }
+            return NULL;
+        }
+    }
+    return to;
+}
+
+static ivm_status make_top(ivm__compiler *it, const ivm__node *node, const ivm__operator *input, ivm__operator **made)
+{
+    ivm_engine *engine = it->engine;
+    ivm__top_spec spec = {
+        .types = input->types,
+        .columns_count = input->columns_count,
+        .partitions = expressions_copy(it, node->groups, node->groups_count),
+        .partitions_count = node->groups_count,
+        .orders_count = node->orders_count,
+        .limit = node->limit,
+        .offset = node->offset,
+    };
+    spec.orders = spec.partitions ? orders_copy(it, node) : NULL;
+    if (!spec.orders) {
+        expressions_free(it, spec.partitions, spec.partitions ? node->groups_count : 0);
+        return IVM_OUT_OF_MEMORY;
+    }
+    return ivm__top_create(&engine->memory, &engine->texts, engine->seed, &spec, made);
+}
+
+static ivm_status compile_top_k(ivm__compiler *it, const ivm__node *node, ivm__operator **operator)
+{
+    ivm__operator *input = NULL, *made = NULL;
+    IVM_TRY(compile_input(it, node, 0, (ivm__signs_ports){ UINT32_MAX, 0, UINT32_MAX }, &input));
+    ivm_status status = make_top(it, node, input, &made);
+    IVM_TRY(ivm__compile_add(it, status, made, operator));
+    ivm__wire(input, made, 0);
+    return IVM_OK;
 }
 
 /* ---- The program ------------------------------------------------------------------------------------------------------------------ */
 
-static ivm_status compile_node(compiler *it, ivm__node *node, ivm__operator **operator)
+static ivm_status compile_op(ivm__compiler *it, ivm__node *node, bool judged, ivm__operator **operator)
 {
     switch (node->op) {
     case IVM__PLAN_SCAN:
@@ -183,19 +254,34 @@ static ivm_status compile_node(compiler *it, ivm__node *node, ivm__operator **op
     case IVM__PLAN_FILTER:
         return compile_filter(it, node, operator);
     case IVM__PLAN_PROJECT:
-        return compile_project(it, node, operator);
+        return compile_project(it, node, judged, operator);
     case IVM__PLAN_JOIN:
-        return compile_join(it, node, operator);
+        return ivm__compile_join(it, node, operator);
+    case IVM__PLAN_OUTER:
+        return ivm__compile_outer(it, node, operator);
+    case IVM__PLAN_SET:
+        return compile_set(it, node, judged, operator);
+    case IVM__PLAN_TOP_K:
+        return compile_top_k(it, node, operator);
     case IVM__PLAN_AGGREGATE:
         break;
     }
     return compile_aggregate(it, node, operator);
 }
 
-static ivm_status compile_root(compiler *it, ivm__node *root)
+ivm_status ivm__compile_node(ivm__compiler *it, ivm__node *node, bool judged, ivm__operator **operator)
+{
+    IVM_TRY(compile_op(it, node, judged, operator));
+    return ivm__compile_watch(it, node, judged, operator);
+}
+
+static ivm_status compile_root(ivm__compiler *it, ivm__node *root)
 {
     ivm__operator *top = NULL, *made = NULL;
-    IVM_TRY(compile_node(it, root, &top));
+    IVM_TRY(ivm__compile_node(it, root, true, &top));
+    if (it->judges) {
+        return IVM_OK;
+    }
     if (root->op == IVM__PLAN_AGGREGATE) {
         it->program->result = ivm__aggregate_result(top);
         return IVM_OK;
@@ -203,8 +289,11 @@ static ivm_status compile_root(compiler *it, ivm__node *root)
     ivm_engine *engine = it->engine;
     ivm_status status = ivm__materialize_create(&engine->memory, &engine->texts, engine->seed, top->types, top->columns_count, &made);
     ivm__operator *materialize = NULL;
-    IVM_TRY(add_made(it, status, made, &materialize));
-    wire(top, materialize, 0);
+    IVM_TRY(ivm__compile_add(it, status, made, &materialize));
+    ivm__wire(top, materialize, 0);
+    if (root->negative) {
+        ivm__materialize_negative(materialize);
+    }
     it->program->result = ivm__materialize_result(materialize);
     return IVM_OK;
 }
@@ -218,23 +307,44 @@ static uint32_t count_joins(const ivm__node *node)
     return count;
 }
 
-ivm_status ivm__compile(ivm_engine *engine, const char *view, ivm__node *root, ivm__planned *planned, ivm__program *program,
-                        ivm_error *error)
+static ivm_status compile(ivm__compiler *it, ivm_error *error)
 {
-    assert(program->operators_count == 0 && !planned->graphs);
-    uint32_t joins_count = count_joins(root);
-    planned->joins_count = joins_count;
-    planned->graphs = ivm__allocate_zeroed(&engine->memory, joins_count * sizeof(ivm__graph *));
-    planned->plans = ivm__allocate_zeroed(&engine->memory, joins_count * sizeof(ivm__term_plan *));
+    ivm__planned *planned = it->planned;
+    ivm__memory *memory = &it->engine->memory;
+    assert(it->program->operators_count == 0 && !planned->graphs);
+    planned->view = it->view;
+    planned->joins_count = count_joins(planned->node);
+    planned->graphs = ivm__allocate_zeroed(memory, planned->joins_count * sizeof(ivm__graph *));
+    planned->plans = ivm__allocate_zeroed(memory, planned->joins_count * sizeof(ivm__term_plan *));
     if (!planned->graphs || !planned->plans) {
         return ivm__fail_memory(error);
     }
-    compiler it = { .engine = engine, .view = view, .planned = planned, .program = program };
-    if (compile_root(&it, root) != IVM_OK) {
-        return ivm__fail_memory(error);
+    ivm__arena_mark mark = ivm__arena_here(&it->engine->scratch);
+    ivm_status status = compile_root(it, planned->node);
+    ivm__arena_back(&it->engine->scratch, mark);
+    assert(status != IVM_OK || it->joins_next == planned->joins_count);
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(error);
+}
+
+ivm_status ivm__compile(ivm_engine *engine, const char *view, ivm__planned *planned, ivm__program *program, ivm_error *error)
+{
+    ivm__compiler it = { .engine = engine, .view = view, .planned = planned, .program = program };
+    return compile(&it, error);
+}
+
+ivm_status ivm__compile_judges(ivm_engine *engine, ivm__planned *planned, ivm__program *program, ivm_error *error)
+{
+    ivm__compiler it = { .engine = engine, .view = planned->view, .planned = planned, .program = program, .judges = true };
+    return compile(&it, error);
+}
+
+void ivm__planned_deinit(ivm__planned *planned, ivm__memory *memory)
+{
+    for (uint32_t i = 0; planned->graphs && i < planned->joins_count; i++) {
+        ivm__graph_free(planned->graphs[i]);
     }
-    assert(it.joins_next == joins_count && program->result);
-    return IVM_OK;
+    ivm__release(memory, planned->graphs, planned->joins_count * sizeof(ivm__graph *));
+    ivm__release(memory, planned->plans, planned->joins_count * sizeof(ivm__term_plan *));
 }
 
 void ivm__planned_free(ivm__planned *planned, ivm__memory *memory)
@@ -242,11 +352,7 @@ void ivm__planned_free(ivm__planned *planned, ivm__memory *memory)
     if (!planned) {
         return;
     }
-    for (uint32_t i = 0; planned->graphs && i < planned->joins_count; i++) {
-        ivm__graph_free(planned->graphs[i]);
-    }
-    ivm__release(memory, planned->graphs, planned->joins_count * sizeof(ivm__graph *));
-    ivm__release(memory, planned->plans, planned->joins_count * sizeof(ivm__term_plan *));
+    ivm__planned_deinit(planned, memory);
     ivm__node_free(planned->node, planned->engine);
     ivm__release(memory, planned, sizeof *planned);
 }

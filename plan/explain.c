@@ -66,14 +66,39 @@ void ivm__write_mask(ivm__writer *writer, uint64_t mask, uint32_t leaves_count)
 
 /* ---- What the forms share -------------------------------------------------------------------------------------------------------------- */
 
+/* What a derived leaf is called. */
+static const char *operator_name(const ivm__node *node)
+{
+    static const char *const joins[] = { "join", "left join", "right join", "full join", "semi join", "anti join" };
+    static const char *const sets[] = {
+        "distinct", "union_all", "union", "except_all", "except", "intersect_all", "intersect"
+    }; /* in the order of ivm__set_kind */
+    switch (node->op) {
+    case IVM__PLAN_JOIN:
+    case IVM__PLAN_OUTER:
+        return joins[node->kind];
+    case IVM__PLAN_SET:
+        return sets[node->set];
+    case IVM__PLAN_AGGREGATE:
+        return "aggregate";
+    case IVM__PLAN_TOP_K:
+        return "top_k";
+    default:
+        return "project";
+    }
+}
+
 void ivm__leaf_name(const ivm__graph *graph, uint32_t leaf, const char **name, size_t *size)
 {
-    static const char *const operators[] = { "scan", "filter", "project", "join", "aggregate" };
     const ivm__node *node = graph->leaves[leaf].node;
-    *name = node->columns_count ? node->columns[0].name : operators[node->op];
-    *size = strcspn(*name, ".");
-    if (node->op == IVM__PLAN_AGGREGATE || node->op == IVM__PLAN_PROJECT || (*name)[*size] != '.') {
-        *name = operators[node->op];
+    while (node->op == IVM__PLAN_FILTER || node->hidden) {
+        node = node->inputs[0];
+    }
+    if (node->op == IVM__PLAN_SCAN) {
+        *name = node->columns[0].name;
+        *size = (size_t)(strrchr(*name, '.') - *name);
+    } else {
+        *name = operator_name(node);
         *size = strlen(*name);
     }
 }
@@ -116,9 +141,12 @@ uint32_t ivm__masks_run(const ivm__told_join *join, uint64_t masks[IVM__EXPLAIN_
 
 /* ---- Decisions ------------------------------------------------------------------------------------------------------------------------- */
 
+/* What is stated, looked up; and what it means for each of the engine's views, in their order. */
 typedef struct stated_facts {
     ivm_fact **facts;
     size_t count;
+    ivm_shape *views;
+    size_t views_count;
 } stated_facts;
 
 static void free_stated(ivm_engine *engine, stated_facts *stated, size_t capacity)
@@ -127,6 +155,7 @@ static void free_stated(ivm_engine *engine, stated_facts *stated, size_t capacit
         ivm__fact_free(stated->facts[i]);
     }
     ivm__release(&engine->memory, stated->facts, capacity * sizeof *stated->facts);
+    ivm__release(&engine->memory, stated->views, stated->views_count * sizeof *stated->views);
 }
 
 static ivm_status make_stated(ivm_engine *engine, const ivm_explain_options *options, stated_facts *stated, ivm_error *error)
@@ -167,23 +196,64 @@ static ivm_status check_shapes(const ivm_engine *engine, const ivm_explain_optio
     return IVM_OK;
 }
 
-/* The stated shape that says most: of all tables below the node the least calm one. */
-static ivm_shape node_shape(const ivm__node *node, const ivm_explain_options *options)
+static ivm_shape table_shape(const ivm_table *table, const ivm_explain_options *options)
 {
-    ivm_shape shape = IVM_UNCHANGED;
-    if (node->table) {
-        shape = IVM_MIXED;
-        for (size_t i = 0; i < options->shapes_count; i++) {
-            if (strcmp(options->shapes[i].table, node->table->name) == 0) {
-                shape = options->shapes[i].shape;
-            }
+    ivm_shape shape = IVM_MIXED;
+    for (size_t i = 0; i < options->shapes_count; i++) {
+        if (strcmp(options->shapes[i].table, table->name) == 0) {
+            shape = options->shapes[i].shape;
         }
     }
+    return shape;
+}
+
+static ivm_shape view_shape(const ivm_view *view, const stated_facts *stated)
+{
+    size_t at = 0;
+    for (const ivm_view *other = view->engine->views; other != view; other = other->next) {
+        at++;
+    }
+    return stated->views[at];
+}
+
+/* A view may change in any way where something that it scans changes. Views stand behind those that they scan. */
+static ivm_status shape_views(ivm_engine *engine, const ivm_explain_options *options, stated_facts *stated, ivm_error *error)
+{
+    for (const ivm_view *view = engine->views; view; view = view->next) {
+        stated->views_count++;
+    }
+    stated->views = ivm__allocate_zeroed(&engine->memory, stated->views_count * sizeof *stated->views);
+    if (!stated->views) {
+        return ivm__fail_memory(error);
+    }
+    size_t at = 0;
+    for (const ivm_view *view = engine->views; view; view = view->next, at++) {
+        for (uint32_t i = 0; i < view->tables_count; i++) {
+            stated->views[at] = table_shape(view->tables[i], options) != IVM_UNCHANGED ? IVM_MIXED : stated->views[at];
+        }
+        for (uint32_t i = 0; i < view->views_count; i++) {
+            stated->views[at] = view_shape(view->views[i], stated) != IVM_UNCHANGED ? IVM_MIXED : stated->views[at];
+        }
+    }
+    return IVM_OK;
+}
+
+/* The stated shape that says most: of all that the node reads, the least calm one. */
+static ivm_shape sources_shape(const ivm__node *node, const ivm_explain_options *options, const stated_facts *stated)
+{
+    ivm_shape shape = node->table ? table_shape(node->table, options) : node->view ? view_shape(node->view, stated) : IVM_UNCHANGED;
     for (uint32_t i = 0; i < node->inputs_count; i++) {
-        ivm_shape below = node_shape(node->inputs[i], options);
+        ivm_shape below = sources_shape(node->inputs[i], options, stated);
         shape = below > shape ? below : shape;
     }
     return shape;
+}
+
+/* A leaf that does not repeat a table's rows may change in any way where one of its sources changes. */
+static ivm_shape leaf_shape(const ivm__graph_leaf *leaf, const ivm_explain_options *options, const stated_facts *stated)
+{
+    ivm_shape shape = sources_shape(leaf->node, options, stated);
+    return leaf->table || shape == IVM_UNCHANGED ? shape : IVM_MIXED;
 }
 
 static ivm_status decide_stated(ivm_view *view, const ivm_explain_options *options, const stated_facts *stated, const ivm__graph *graph,
@@ -192,7 +262,7 @@ static ivm_status decide_stated(ivm_view *view, const ivm_explain_options *optio
     ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX];
     uint64_t empty = 0;
     for (uint32_t i = 0; i < graph->leaves_count; i++) {
-        ivm_shape shape = node_shape(graph->leaves[i].node, options);
+        ivm_shape shape = leaf_shape(&graph->leaves[i], options, stated);
         empty |= (uint64_t)(shape == IVM_UNCHANGED) << i;
         leaves[i] = (ivm__leaf_delta){ .rows_count = shape != IVM_UNCHANGED, .table_insert_only = shape != IVM_MIXED };
     }
@@ -239,6 +309,9 @@ static ivm_status tell(ivm_view *view, const ivm_explain_options *options, ivm_e
         status = check_shapes(view->engine, options, error);
         if (status == IVM_OK) {
             status = make_stated(view->engine, options, &stated, error);
+        }
+        if (status == IVM_OK) {
+            status = shape_views(view->engine, options, &stated, error);
         }
     }
     for (uint32_t i = 0; i < planned->joins_count && status == IVM_OK; i++) {

@@ -9,7 +9,7 @@ static uint32_t leaf_column_in_class(const ivm__graph *graph, const ivm__graph_l
 {
     for (uint32_t i = 0; i < leaf->columns_count; i++) {
         uint32_t at = leaf->columns_first + i;
-        if (leaf->origin[i] == table_column && graph->class_of[at] == class) {
+        if (ivm__leaf_origin(leaf, i) == table_column && graph->class_of[at] == class) {
             return at;
         }
     }
@@ -21,7 +21,7 @@ static bool pair_equated(const ivm__graph *graph, const ivm__graph_leaf *child, 
                          uint32_t parent_column, ivm__equality *pair)
 {
     for (uint32_t i = 0; i < child->columns_count; i++) {
-        if (child->origin[i] != child_column) {
+        if (ivm__leaf_origin(child, i) != child_column) {
             continue;
         }
         uint32_t at = child->columns_first + i;

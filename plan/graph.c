@@ -14,7 +14,7 @@ static ivm_table *node_table(const ivm__node *node)
     return node->op == IVM__PLAN_SCAN ? node->table : NULL;
 }
 
-/* The table's column that this column of such a node is; UINT32_MAX for a computed one. */
+/* The table's column that this column of such a node is, numbered as its scan numbers them; UINT32_MAX for a computed one. */
 static uint32_t column_origin(const ivm__node *node, uint32_t column)
 {
     for (; node->op != IVM__PLAN_SCAN; node = node->inputs[0]) {
@@ -27,6 +27,14 @@ static uint32_t column_origin(const ivm__node *node, uint32_t column)
         }
     }
     return column;
+}
+
+static const ivm__heading *node_heading(const ivm__node *node)
+{
+    while (node->op != IVM__PLAN_SCAN) {
+        node = node->inputs[0];
+    }
+    return node->heading;
 }
 
 static ivm_status fill_leaf(ivm__graph *graph, ivm__node *node, ivm__graph_leaf *leaf)
@@ -42,6 +50,7 @@ static ivm_status fill_leaf(ivm__graph *graph, ivm__node *node, ivm__graph_leaf 
         .table = node_table(node),
         .origin = origin,
     };
+    leaf->heading = leaf->table ? node_heading(node) : NULL;
     for (uint32_t i = 0; i < node->columns_count; i++) {
         origin[i] = leaf->table ? column_origin(node, i) : UINT32_MAX;
     }

@@ -160,39 +160,48 @@ static ivm_plan *read_on(ivm_plan *join, const char *op, const json_t *json)
     return join;
 }
 
-/* Whether such a join can be made of so many inputs; the cause is set where not. */
-static bool kind_is_fine(const json_t *kind, size_t inputs_count)
+/* Whether a join of this kind can be made of so many inputs; the cause is set where not. */
+static bool read_kind(const json_t *json, size_t inputs_count, ivm_join_kind *kind)
 {
-    static const char *const unbuilt[] = { "left", "right", "full", "semi", "anti" };
-    const char *name = kind ? ivm__json_name(kind) : "inner";
-    bool known = name && strcmp(name, "inner") == 0, built = known;
-    for (size_t i = 0; name && i < sizeof unbuilt / sizeof *unbuilt; i++) {
-        known |= strcmp(name, unbuilt[i]) == 0;
+    static const char *const kinds[] = { "inner", "left", "right", "full", "semi", "anti" }; /* in the order of ivm_join_kind */
+    const char *name = json ? ivm__json_name(json) : "inner";
+    size_t at = 0, kinds_count = sizeof kinds / sizeof *kinds;
+    while (name && at < kinds_count && strcmp(name, kinds[at]) != 0) {
+        at++;
     }
-    if (!known) {
+    if (!name || at == kinds_count) {
         ivm__builder_fail(IVM_INVALID_PLAN, "join: unknown kind %s", name ? name : "that is no name");
-    } else if (inputs_count < 2 || (!built && inputs_count != 2)) {
-        ivm__builder_fail(IVM_INVALID_PLAN, "join: %s of %zu inputs", name, inputs_count);
-    } else if (!built) {
-        ivm__builder_fail(IVM_UNSUPPORTED, "join: %s joins are not supported", name);
+        return false;
     }
-    return known && built && inputs_count >= 2;
+    *kind = (ivm_join_kind)at;
+    if (inputs_count < 2 || (*kind != IVM_INNER_JOIN && inputs_count != 2)) {
+        ivm__builder_fail(IVM_INVALID_PLAN, "join: %s of %zu inputs", name, inputs_count);
+        return false;
+    }
+    return true;
+}
+
+/* The join without conditions. Takes the inputs. */
+static ivm_plan *make_join(const json_t *json, ivm_plan **inputs, size_t count)
+{
+    ivm_join_kind kind;
+    if (!read_kind(json_object_get(json, "kind"), count, &kind)) {
+        for (size_t i = 0; i < count; i++) {
+            ivm_plan_free(inputs[i]);
+        }
+        return NULL;
+    }
+    return kind == IVM_INNER_JOIN ? ivm_plan_join_many(inputs, count, NULL) : ivm_plan_join_kind(kind, inputs[0], inputs[1], NULL);
 }
 
 static ivm_plan *read_join(const json_t *json, const char *op)
 {
-    ivm_plan **inputs, *join = NULL;
+    ivm_plan **inputs;
     size_t count;
     if (!read_inputs(json, op, &inputs, &count)) {
         return NULL;
     }
-    if (kind_is_fine(json_object_get(json, "kind"), count)) {
-        join = ivm_plan_join_many(inputs, count, NULL);
-    } else {
-        for (size_t i = 0; i < count; i++) {
-            ivm_plan_free(inputs[i]);
-        }
-    }
+    ivm_plan *join = make_join(json, inputs, count);
     ivm__release(&ivm__builder_memory, inputs, count * sizeof(ivm_plan *));
     join = join ? read_on(join, op, json) : NULL;
     const json_t *where = json_object_get(json, "where");
@@ -204,10 +213,13 @@ static ivm_plan *read_join(const json_t *json, const char *op)
 static ivm_plan *read_call(ivm_plan *plan, const char *op, const json_t *json)
 {
     const char *name = name_member(json, op, "as"), *function = name ? name_member(json, op, "fn") : NULL;
-    const json_t *arg = json_object_get(json, "arg"), *where = json_object_get(json, "where");
-    ivm_expr *argument = function && arg ? ivm__json_expr(arg) : NULL;
-    ivm_expr *condition = where && !ivm__builder_has_failed() ? ivm__json_expr(where) : NULL;
-    return ivm_plan_add(plan, name, function, argument, condition);
+    const json_t *argument = json_object_get(json, "arg"), *where = json_object_get(json, "where");
+    if (!function) {
+        ivm_plan_free(plan);
+        return NULL;
+    }
+    plan = argument ? ivm_plan_add(plan, name, function, ivm__json_expr(argument)) : ivm__plan_add_rows(plan, name, function);
+    return plan && where ? ivm_plan_add_where(plan, ivm__json_expr(where)) : plan;
 }
 
 static ivm_plan *read_aggregate(const json_t *json, const char *op)
@@ -228,51 +240,82 @@ static ivm_plan *read_aggregate(const json_t *json, const char *op)
     return plan && having && !json_is_null(having) ? ivm_plan_having(plan, ivm__json_expr(having)) : plan;
 }
 
-/* ---- Operators that are known and not built ------------------------------------------------------------------------------------------ */
+/* ---- distinct, set operations and top_k ------------------------------------------------------------------------------------------------ */
 
-static ivm_plan *refuse(const char *op)
-{
-    return fail(IVM_UNSUPPORTED, op, "this op is not supported");
-}
-
-static ivm_plan *refuse_distinct(const json_t *json, const char *op)
+static ivm_plan *read_distinct(const json_t *json, const char *op)
 {
     ivm_plan *input = read_input(json, op);
-    ivm_plan_free(input);
-    return input ? refuse(op) : NULL;
+    return input ? ivm_plan_distinct(input) : NULL;
 }
 
-static ivm_plan *refuse_set(const json_t *json, const char *op)
+static ivm_plan *read_set(const json_t *json, const char *op)
 {
+    static const char *const operations[] = { "union_all", "union",         "except_all", /* in the order of ivm_set_operation */
+                                              "except",    "intersect_all", "intersect" };
     ivm_plan **inputs;
-    size_t count;
+    size_t count, operation = 0;
     if (!read_inputs(json, op, &inputs, &count)) {
         return NULL;
     }
-    for (size_t i = 0; i < count; i++) {
-        ivm_plan_free(inputs[i]);
+    while (strcmp(operations[operation], op) != 0) {
+        operation++;
+        assert(operation < sizeof operations / sizeof *operations);
     }
+    ivm_plan *plan = ivm_plan_set((ivm_set_operation)operation, inputs, count);
     ivm__release(&ivm__builder_memory, inputs, count * sizeof(ivm_plan *));
-    return count < 2 ? fail(IVM_INVALID_PLAN, op, "two inputs or more are wanted") : refuse(op);
+    return plan;
 }
 
-static bool is_count(const json_t *json)
+/* A count from 0; one that may be missing is 0 then. */
+static bool count_member(const json_t *object, const char *op, const char *key, bool optional, uint64_t *count)
 {
-    return json_is_integer(json) && json_integer_value(json) >= 0;
+    const json_t *member = json_object_get(object, key);
+    *count = 0;
+    if (!member && optional) {
+        return true;
+    }
+    if (!json_is_integer(member) || json_integer_value(member) < 0) {
+        ivm__builder_fail(IVM_INVALID_PLAN, "%s: \"%s\" is %s", op, key, member ? "no count from 0" : "missing");
+        return false;
+    }
+    *count = (uint64_t)json_integer_value(member);
+    return true;
 }
 
-static ivm_plan *refuse_top_k(const json_t *json, const char *op)
+/* An expression, or {"expr", "desc"?, "nulls"?}. */
+static ivm_plan *read_order(ivm_plan *plan, const char *op, const json_t *json)
 {
-    ivm_plan *input = read_input(json, op);
-    if (!input) {
+    const json_t *expr = json_object_get(json, "expr"), *nulls = json_object_get(json, "nulls");
+    if (!expr) {
+        return ivm_plan_order_by(plan, ivm__json_expr(json), false, false);
+    }
+    const char *word = nulls ? ivm__json_name(nulls) : "last";
+    bool first = word && strcmp(word, "first") == 0;
+    if (!first && (!word || strcmp(word, "last") != 0)) {
+        ivm_plan_free(plan);
+        return fail(IVM_INVALID_PLAN, op, "\"nulls\" is \"first\" or \"last\"");
+    }
+    return ivm_plan_order_by(plan, ivm__json_expr(expr), json_is_true(json_object_get(json, "desc")), first);
+}
+
+static ivm_plan *read_top_k(const json_t *json, const char *op)
+{
+    const json_t *partitions, *orders;
+    uint64_t limit, offset;
+    ivm_plan *plan = read_input(json, op);
+    if (!plan || !count_member(json, op, "limit", false, &limit) || !count_member(json, op, "offset", true, &offset) ||
+        !array_member(json, op, "partition_by", true, &partitions) || !array_member(json, op, "order_by", false, &orders)) {
+        ivm_plan_free(plan);
         return NULL;
     }
-    ivm_plan_free(input);
-    const json_t *offset = json_object_get(json, "offset");
-    if (!is_count(json_object_get(json, "limit")) || (offset && !is_count(offset))) {
-        return fail(IVM_INVALID_PLAN, op, "\"limit\" and \"offset\" are counts from 0");
+    plan = ivm_plan_top_k(plan, limit, offset);
+    for (size_t i = 0; plan && i < json_array_size(partitions); i++) {
+        plan = ivm_plan_partition_by(plan, ivm__json_expr(json_array_get(partitions, i)));
     }
-    return refuse(op);
+    for (size_t i = 0; plan && i < json_array_size(orders); i++) {
+        plan = read_order(plan, op, json_array_get(orders, i));
+    }
+    return plan;
 }
 
 /* ---- The tree ---------------------------------------------------------------------------------------------------------------------- */
@@ -283,10 +326,10 @@ static ivm_plan *read_plan(const json_t *json)
         const char *op;
         ivm_plan *(*read)(const json_t *json, const char *op);
     } ops[] = {
-        { "scan", read_scan },           { "filter", read_filter },       { "project", read_project },     { "join", read_join },
-        { "aggregate", read_aggregate }, { "distinct", refuse_distinct }, { "union_all", refuse_set },     { "union", refuse_set },
-        { "except_all", refuse_set },    { "except", refuse_set },        { "intersect_all", refuse_set }, { "intersect", refuse_set },
-        { "top_k", refuse_top_k },
+        { "scan", read_scan },           { "filter", read_filter },     { "project", read_project },   { "join", read_join },
+        { "aggregate", read_aggregate }, { "distinct", read_distinct }, { "union_all", read_set },     { "union", read_set },
+        { "except_all", read_set },      { "except", read_set },        { "intersect_all", read_set }, { "intersect", read_set },
+        { "top_k", read_top_k },
     };
     const char *op = ivm__json_name(json_object_get(json, "op"));
     if (!op) {

@@ -1,5 +1,5 @@
-/* Nodes of the checked tree: made piece by piece, freed whole. A node owns its columns' names, its inputs and the expressions that no
- * operator has taken yet. */
+/* Nodes of the checked tree: made piece by piece, freed whole. A node owns its columns' names, its inputs and its expressions, of which
+ * operators get copies. */
 #include "check.h"
 
 ivm__node *ivm__node_make(ivm__memory *memory, ivm__plan_op op)
@@ -103,6 +103,33 @@ void ivm__node_free(ivm__node *node, ivm_engine *engine)
     free_expressions(node->expressions, node->expressions_count, engine);
     free_expressions(node->groups, node->groups_count, engine);
     free_aggregates(node, engine);
+    for (uint32_t i = 0; i < node->orders_count; i++) {
+        ivm__expression_free(node->orders[i].value, memory, &engine->texts);
+    }
+    ivm__release(memory, node->orders, node->orders_count * sizeof *node->orders);
     ivm__release(memory, node->equalities, node->equalities_count * sizeof *node->equalities);
     ivm__release(memory, node, sizeof *node);
+}
+
+ivm__expression *ivm__expression_copy(const ivm__expression *expression, ivm__memory *memory)
+{
+    if (expression->function == IVM__COLUMN) {
+        return ivm__expression_column(memory, expression->column, expression->type);
+    }
+    if (expression->function == IVM__LITERAL) {
+        return ivm__expression_literal(memory, expression->texts, expression->type, expression->is_null, expression->cell);
+    }
+    size_t size = expression->arguments_count * sizeof(ivm__expression *);
+    ivm__expression **arguments = ivm__allocate_zeroed(memory, size), *copy = NULL;
+    if (!arguments) {
+        return NULL;
+    }
+    bool made = true;
+    for (uint32_t i = 0; made && i < expression->arguments_count; i++) {
+        arguments[i] = ivm__expression_copy(expression->arguments[i], memory);
+        made = arguments[i];
+    }
+    copy = ivm__expression_make(memory, expression->function, expression->type, arguments, expression->arguments_count);
+    ivm__release(memory, arguments, size);
+    return copy;
 }

@@ -96,16 +96,20 @@ typedef struct ivm__node {
     struct ivm__node **inputs; /* a join's: its leaves, nested inner joins flattened */
     uint32_t inputs_count;
     bool negative;          /* its rows may weigh less than 0 */
+    bool single;            /* each of its rows weighs 1 */
+    bool counted;           /* all weight in it came in row by row */
+    bool hidden;            /* a project that equalities of unlike types made */
     ivm_join_kind kind;     /* outer */
     ivm__set_kind set;      /* set */
     ivm__order_key *orders; /* top_k; its partitions are groups */
     uint32_t orders_count;
     uint64_t limit, offset;
     ivm_table *table;              /* scan of a table */
+    const ivm__heading *heading;   /* the table's columns when the plan was checked */
     ivm_view *view;                /* scan of a view */
-    ivm__expression **expressions; /* project: a column each; filter, aggregate's having, join's residual: [0] */
+    ivm__expression **expressions; /* project: a column each; filter, aggregate's having, join's residual, outer's condition: [0] */
     uint32_t expressions_count;
-    ivm__expression **groups; /* aggregate */
+    ivm__expression **groups; /* aggregate; top_k: partitions */
     uint32_t groups_count;
     ivm__aggregate_spec *aggregates;
     uint32_t aggregates_count;
@@ -113,6 +117,8 @@ typedef struct ivm__node {
     uint32_t equalities_count;
 } ivm__node;
 
+/* NULL: out of memory. */
+ivm__expression *ivm__expression_copy(const ivm__expression *expression, ivm__memory *memory);
 /* Resolves names and types. unknown_table, unknown_column, ambiguous_column, type_mismatch, invalid_plan; messages name the column. */
 ivm_status ivm__plan_check(ivm_engine *engine, const ivm_plan *plan, ivm__node **node, ivm_error *error) IVM_MUST_CHECK;
 void ivm__node_free(ivm__node *node, ivm_engine *engine); /* NULL is fine */
@@ -131,9 +137,17 @@ ivm_status ivm__type_unify(ivm_type a, ivm_type b, ivm_type *type, ivm_error *er
 typedef struct ivm__graph_leaf {
     ivm__node *node;
     uint32_t columns_first, columns_count;
-    ivm_table *table; /* the base table whose rows it repeats, filtered and projected or not; NULL for any other leaf */
-    uint32_t *origin; /* of each column: the table's column, UINT32_MAX for a computed one */
+    ivm_table *table;            /* the base table whose rows it repeats, filtered and projected or not; NULL for any other leaf */
+    const ivm__heading *heading; /* of that table, when the plan was checked */
+    uint32_t *origin;            /* of each column: the heading's column, UINT32_MAX for a computed one */
 } ivm__graph_leaf;
+
+/* The table's column, numbered as they are now, that this column of the leaf is; UINT32_MAX for a computed one. */
+static inline uint32_t ivm__leaf_origin(const ivm__graph_leaf *leaf, uint32_t column)
+{
+    uint32_t origin = leaf->origin[column];
+    return origin == UINT32_MAX || !leaf->heading ? origin : leaf->heading->columns[origin];
+}
 
 typedef struct ivm__graph {
     ivm__memory *memory;
@@ -225,17 +239,21 @@ bool ivm__decision_term(const ivm__decision *decision, uint32_t leaves_count, ui
 
 /* A view's joins in reading order, for explain. Node and graphs are owned; term plans belong to the operators. */
 typedef struct ivm__planned {
-    ivm__node *node; /* its expressions went to the operators */
+    ivm__node *node;
+    const char *view; /* its name, borrowed */
     ivm__graph **graphs;
     ivm__term_plan **plans;
     uint32_t joins_count;
     ivm_engine *engine;
 } ivm__planned;
 
-/* Fills an empty program with the operators of a checked tree, and `planned` with its joins. The tree's expressions are taken. On failure
- * what is made so far is in both, to be freed. out_of_memory alone. */
-ivm_status ivm__compile(ivm_engine *engine, const char *view, ivm__node *root, ivm__planned *planned, ivm__program *program,
+/* Fills an empty program with the operators of the checked tree that `planned` has, and `planned` with its joins. The program points to `planned`.
+ * On failure what is made so far is in both, to be freed. out_of_memory alone. */
+ivm_status ivm__compile(ivm_engine *engine, const char *view, ivm__planned *planned, ivm__program *program,
                         ivm_error *error) IVM_MUST_CHECK;
-void ivm__planned_free(ivm__planned *planned, ivm__memory *memory); /* NULL is fine */
+/* The same as a program without a result that, run in an initial step, is overflow where a row of any node weighs more than int64. */
+ivm_status ivm__compile_judges(ivm_engine *engine, ivm__planned *planned, ivm__program *program, ivm_error *error) IVM_MUST_CHECK;
+void ivm__planned_deinit(ivm__planned *planned, ivm__memory *memory); /* all but the node */
+void ivm__planned_free(ivm__planned *planned, ivm__memory *memory);   /* NULL is fine */
 
 #endif

@@ -38,7 +38,7 @@ static bool probes_whole_key(const ivm__graph_leaf *leaf, const ivm__probe_spec 
     uint32_t found = 0;
     for (uint32_t k = 0; k < leaf->table->key_count; k++) {
         for (uint32_t i = 0; i < probe->keys_count; i++) {
-            if (leaf->origin[probe->keys[i].to] == leaf->table->key[k]) {
+            if (ivm__leaf_origin(leaf, probe->keys[i].to) == leaf->table->key[k]) {
                 found++;
                 break;
             }

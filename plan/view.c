@@ -5,6 +5,7 @@
  * Until the last line of view_make() nothing outside the new view has changed, so that a failure frees it and is done. Cost: the plan computed
  * once over its tables' rows. */
 #include "check.h"
+#include "pending.h"
 
 /* ---- What the view says of itself ---------------------------------------------------------------------------------------------------- */
 
@@ -102,6 +103,53 @@ static ivm_status list_views(ivm_view *view, const ivm__node *root)
     return IVM_OK;
 }
 
+/* What all scans of a table together read of it. */
+static void mark_used(const ivm__node *node, const ivm_table *table, bool *used)
+{
+    for (uint32_t i = 0; node->table == table && i < node->columns_count; i++) {
+        used[i] |= node->needed[i];
+    }
+    for (uint32_t i = 0; i < node->inputs_count; i++) {
+        mark_used(node->inputs[i], table, used);
+    }
+}
+
+static ivm_status list_used(ivm_view *view, const ivm__node *root)
+{
+    ivm__memory *memory = &view->engine->memory;
+    view->used = ivm__allocate_zeroed(memory, view->tables_count * sizeof *view->used);
+    if (!view->used) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    for (uint32_t i = 0; i < view->tables_count; i++) {
+        ivm__used *used = &view->used[i];
+        uint32_t count = view->tables[i]->columns_count;
+        used->columns = ivm__allocate_zeroed(memory, count * sizeof *used->columns);
+        if (!used->columns) {
+            return IVM_OUT_OF_MEMORY;
+        }
+        used->columns_count = used->columns_capacity = count;
+        mark_used(root, view->tables[i], used->columns);
+    }
+    return IVM_OK;
+}
+
+/* A deferred view collects what comes of its sources, tables first. */
+static ivm_status list_pending(ivm_view *view)
+{
+    uint32_t count = view->tables_count + view->views_count;
+    view->pending = ivm__allocate_zeroed(&view->engine->memory, count * sizeof *view->pending);
+    if (!view->pending) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        bool table = i < view->tables_count;
+        view->pending[i].source =
+            table ? (ivm__source){ .table = view->tables[i] } : (ivm__source){ .view = view->views[i - view->tables_count] };
+    }
+    return IVM_OK;
+}
+
 /* ---- Making ---------------------------------------------------------------------------------------------------------------------- */
 
 /* A view without anything; takes the tree, whatever the outcome. */
@@ -143,6 +191,8 @@ static ivm_status view_fill(ivm_view *view, ivm_error *error)
     }
     ivm__program_commit(&view->program);
     ivm__store_commit(view->program.result); /* an empty step, so that the last push has changed nothing */
+    view->clock = view->engine->pushes;
+    ivm__pendings_clear(view);
     return IVM_OK;
 }
 
@@ -165,14 +215,16 @@ static void view_publish(ivm_view *view)
 static ivm_status view_complete(ivm_view *view, ivm_error *error)
 {
     ivm__node *root = view->planned->node;
-    if (name_columns(view, root) != IVM_OK || list_tables(view, root) != IVM_OK || list_views(view, root) != IVM_OK) {
+    if (name_columns(view, root) != IVM_OK || list_tables(view, root) != IVM_OK || list_used(view, root) != IVM_OK ||
+        list_views(view, root) != IVM_OK || (view->refresh == IVM_DEFERRED && list_pending(view) != IVM_OK)) {
         return ivm__fail_memory(error);
     }
-    IVM_TRY(ivm__compile(view->engine, view->name, root, view->planned, &view->program, error));
+    IVM_TRY(ivm__compile(view->engine, view->name, view->planned, &view->program, error));
     return view_fill(view, error);
 }
 
-static ivm_status view_make(ivm_engine *engine, const char *name, const ivm_plan *plan, ivm_view **view, ivm_error *error)
+static ivm_status view_make(ivm_engine *engine, const char *name, const ivm_plan *plan, const ivm_view_options *options, ivm_view **view,
+                            ivm_error *error)
 {
     ivm__node *root = NULL;
     ivm_view *made = NULL;
@@ -185,6 +237,11 @@ static ivm_status view_make(ivm_engine *engine, const char *name, const ivm_plan
     }
     if (view_start(engine, name, root, &made) != IVM_OK) {
         return ivm__fail_memory(error);
+    }
+    if (options) {
+        made->refresh = options->refresh;
+        made->changed = options->changed;
+        made->changed_context = options->changed_context;
     }
     status = view_complete(made, error);
     if (status != IVM_OK) {
@@ -215,14 +272,15 @@ ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan,
     if (!plan) {
         return builder_cause(error);
     }
-    if (!engine || !view || (options && options->version > IVM_VIEW_OPTIONS_VERSION)) {
+    ivm__builder_cause_take(NULL); /* of a plan that was given up: not this one's */
+    if (!engine || !view || (options && (options->version > IVM_VIEW_OPTIONS_VERSION || (unsigned)options->refresh > IVM_DEFERRED))) {
         ivm_plan_free(plan);
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_view_create: engine, options of version %u and view are wanted",
                          IVM_VIEW_OPTIONS_VERSION);
     }
     ivm_status status = ivm__engine_enter(engine, error);
     if (status == IVM_OK) {
-        status = view_make(engine, name, plan, view, error);
+        status = view_make(engine, name, plan, options, view, error);
         ivm__engine_settle(engine);
         ivm__engine_leave(engine);
     }

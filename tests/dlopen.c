@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     NEED(CALL(ivm_engine_open)(NULL, &engine, &error) == IVM_OK);
     NEED(CALL(ivm_table_create)(engine, "t", &options, &table, &error) == IVM_OK);
     ivm_plan *plan = CALL(ivm_plan_aggregate)(CALL(ivm_plan_scan)(table, NULL), "g");
-    plan = CALL(ivm_plan_add)(plan, "total", "sum", CALL(ivm_column)("x"), NULL);
+    plan = CALL(ivm_plan_add)(plan, "total", "sum", CALL(ivm_column)("x"));
     NEED(CALL(ivm_view_create)(engine, "v", plan, NULL, &view, &error) == IVM_OK);
     fill(engine, table);
     check(view);

@@ -4,8 +4,8 @@
  * returns NULL, and every builder passes NULL on, so that one check at ivm_view_create() is enough: its error names the first cause seen
  * by this thread. Strings are copied.
  *
- * Column names: after a scan "alias.column"; after a project or an aggregate the given name. A reference may drop the alias where
- * only one column bears the name. */
+ * Column names: after a scan "alias.column"; after a project or an aggregate the given name; after a set operation the first input's,
+ * without alias. A reference may drop the alias where only one column bears the name. */
 #ifndef IVM_PLAN_H
 #define IVM_PLAN_H
 
@@ -35,7 +35,7 @@ IVM_API void ivm_expr_free(ivm_expr *expr);
 
 /* A table's rows. `alias` NULL: the table's name. */
 IVM_API ivm_plan *ivm_plan_scan(ivm_table *table, const char *alias);
-/* The same by name, looked up when the view is made. */
+/* The same by name, of a table or a view, looked up when the view is made. */
 IVM_API ivm_plan *ivm_plan_scan_name(const char *table, const char *alias);
 /* A view's rows: a view over a view. */
 IVM_API ivm_plan *ivm_plan_scan_view(ivm_view *view, const char *alias);
@@ -57,12 +57,16 @@ IVM_API ivm_plan *ivm_plan_join_kind(ivm_join_kind kind, ivm_plan *left, ivm_pla
 /* Adds a further condition to a join. */
 IVM_API ivm_plan *ivm_plan_join_where(ivm_plan *join, ivm_expr *where);
 
-/* Groups by `group_by`, names with commas between them; NULL or "": one group that always exists. Then add aggregates one by one;
- * `argument` NULL counts rows (count alone). `where` (may be NULL) lets only some rows in.
- * Functions: count, sum, avg, min, max. */
+/* Groups by `group_by`, names with commas between them; NULL or "": one group that always exists. Then add groups and aggregates one by
+ * one: ivm_plan_count() counts rows, ivm_plan_add() computes a function of an argument, and ivm_plan_add_where() lets only the rows for
+ * which the condition is true into the aggregate added last.
+ * Functions: count (of values that are not null), sum, avg, min, max, count_distinct, sum_distinct, var_pop, var_samp, stddev_pop,
+ * stddev_samp, bool_and, bool_or. */
 IVM_API ivm_plan *ivm_plan_aggregate(ivm_plan *input, const char *group_by);
 IVM_API ivm_plan *ivm_plan_group(ivm_plan *aggregate, const char *name, ivm_expr *value);
-IVM_API ivm_plan *ivm_plan_add(ivm_plan *aggregate, const char *name, const char *function, ivm_expr *argument, ivm_expr *where);
+IVM_API ivm_plan *ivm_plan_count(ivm_plan *aggregate, const char *name);
+IVM_API ivm_plan *ivm_plan_add(ivm_plan *aggregate, const char *name, const char *function, ivm_expr *argument);
+IVM_API ivm_plan *ivm_plan_add_where(ivm_plan *aggregate, ivm_expr *where);
 IVM_API ivm_plan *ivm_plan_having(ivm_plan *aggregate, ivm_expr *where);
 
 /* Each row once, however often it is there. */

@@ -21,7 +21,7 @@ static void nothing_is_left(void)
 {
     ivm__builder_memory.allocator = usual;
     cr_expect(test_allocator_is_clean(&allocator), "%ld blocks left, %lu faults", (long)allocator.blocks, (unsigned long)allocator.faults);
-    cr_expect_not(ivm__builder_has_failed(), "a cause is left");
+    cr_expect_eq(ivm__builder_cause_exchange((ivm_error)IVM_ERROR_INIT).status, IVM_OK, "a cause is left");
 }
 
 TestSuite(plan_build, .init = count_memory, .fini = nothing_is_left);
@@ -135,7 +135,7 @@ Test(plan_build, a_tree_too_deep_is_refused_before_it_can_overflow_the_stack)
 Test(plan_build, the_first_cause_is_told_once)
 {
     ivm_plan *plan = ivm_plan_filter(scan("t"), ivm_call1("not", ivm_column(NULL)));
-    plan = ivm_plan_add(ivm_plan_aggregate(plan, "a,,b"), "n", "count", NULL, NULL);
+    plan = ivm_plan_count(ivm_plan_aggregate(plan, "a,,b"), "n");
     fails_with(plan, IVM_INVALID_ARGUMENT, "ivm_column: no name");
     ivm_error error = { IVM_IO, "x" };
     ivm__builder_cause_take(&error);
@@ -255,8 +255,8 @@ Test(plan_build, aggregates_keep_groups_and_calls)
 {
     ivm_plan *plan = ivm_plan_aggregate(scan("t"), "a, t.b");
     plan = ivm_plan_group(plan, "c", ivm_call1("lower", ivm_column("s")));
-    plan = ivm_plan_add(plan, "n", "count", NULL, NULL);
-    plan = ivm_plan_add(plan, "total", "sum", ivm_column("x"), ivm_column("p"));
+    plan = ivm_plan_count(plan, "n");
+    plan = ivm_plan_add_where(ivm_plan_add(plan, "total", "sum", ivm_column("x")), ivm_column("p"));
     cr_assert_not_null(plan);
     cr_assert_eq(plan->columns_count, (size_t)3);
     cr_expect_str_eq(plan->columns[2].name, "c");
@@ -272,14 +272,15 @@ Test(plan_build, builders_want_the_plan_they_add_to)
 {
     fails_with(ivm_plan_compute(scan("t"), "n", ivm_column("a")), IVM_INVALID_PLAN, "no project");
     fails_with(ivm_plan_group(ivm_plan_project(scan("t"), "a"), "n", ivm_column("a")), IVM_INVALID_PLAN, "no aggregate");
-    fails_with(ivm_plan_add(scan("t"), "n", "sum", ivm_column("a"), ivm_column("b")), IVM_INVALID_PLAN, "no aggregate");
+    fails_with(ivm_plan_add_where(ivm_plan_add(scan("t"), "n", "sum", ivm_column("a")), ivm_column("b")), IVM_INVALID_PLAN, "no aggregate");
     fails_with(ivm_plan_having(scan("t"), ivm_column("a")), IVM_INVALID_PLAN, "no aggregate");
     fails_with(ivm_plan_join_where(scan("t"), ivm_column("a")), IVM_INVALID_PLAN, "no join");
     fails_with(ivm_plan_filter(NULL, ivm_column("a")), IVM_INVALID_ARGUMENT, "input");
     fails_with(ivm_plan_filter(scan("t"), NULL), IVM_INVALID_ARGUMENT, "condition");
     fails_with(ivm_plan_compute(ivm_plan_project(scan("t"), NULL), NULL, ivm_column("a")), IVM_INVALID_ARGUMENT, "name");
     fails_with(ivm_plan_compute(ivm_plan_project(scan("t"), NULL), "n", NULL), IVM_INVALID_ARGUMENT, "n is NULL");
-    fails_with(ivm_plan_add(ivm_plan_aggregate(scan("t"), NULL), NULL, "count", NULL, ivm_column("a")), IVM_INVALID_ARGUMENT, "name");
+    fails_with(ivm_plan_add_where(ivm_plan_count(ivm_plan_aggregate(scan("t"), NULL), NULL), ivm_column("a")), IVM_INVALID_ARGUMENT,
+               "name");
     fails_with(ivm_plan_having(ivm_plan_aggregate(scan("t"), NULL), NULL), IVM_INVALID_ARGUMENT, "condition");
     fails_with(ivm_plan_join_where(ivm_plan_join(scan("t"), scan("u"), NULL), NULL), IVM_INVALID_ARGUMENT, "condition");
 }
@@ -287,9 +288,10 @@ Test(plan_build, builders_want_the_plan_they_add_to)
 Test(plan_build, a_failed_argument_never_becomes_a_count_of_rows)
 {
     ivm_expr *argument = ivm_call1("lower", ivm_column(NULL));
-    fails_with(ivm_plan_add(ivm_plan_aggregate(scan("t"), NULL), "n", "count", argument, NULL), IVM_INVALID_ARGUMENT, "ivm_column");
+    fails_with(ivm_plan_add(ivm_plan_aggregate(scan("t"), NULL), "n", "count", argument), IVM_INVALID_ARGUMENT, "ivm_column");
     ivm_expr *where = ivm_call1("not", ivm_column(NULL));
-    fails_with(ivm_plan_add(ivm_plan_aggregate(scan("t"), NULL), "n", "count", ivm_column("a"), where), IVM_INVALID_ARGUMENT, "ivm_column");
+    fails_with(ivm_plan_add_where(ivm_plan_add(ivm_plan_aggregate(scan("t"), NULL), "n", "count", ivm_column("a")), where),
+               IVM_INVALID_ARGUMENT, "ivm_column");
 }
 
 /* ---- Memory --------------------------------------------------------------------------------------------------------------------------- */
@@ -303,8 +305,8 @@ static ivm_plan *build_all(void)
     plan = ivm_plan_compute(
         plan, "f", ivm_cast(ivm_call("least", (ivm_expr *[]){ ivm_column("a"), ivm_column("b"), ivm_column("c") }, 3), IVM_FLOAT64));
     plan = ivm_plan_group(ivm_plan_aggregate(plan, "a"), "g", ivm_column("b"));
-    plan = ivm_plan_add(plan, "n", "count", NULL, NULL);
-    plan = ivm_plan_add(plan, "s", "sum", ivm_column("f"), ivm_column("p"));
+    plan = ivm_plan_count(plan, "n");
+    plan = ivm_plan_add_where(ivm_plan_add(plan, "s", "sum", ivm_column("f")), ivm_column("p"));
     return ivm_plan_having(plan, ivm_call2(">", ivm_column("n"), ivm_literal(ivm_int64(1))));
 }
 

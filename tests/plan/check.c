@@ -1,4 +1,5 @@
 /* Checking plans: every code with a message that names what is wrong, and the trees of plans that are right. */
+#include "build.h"
 #include "fixture.h"
 
 #include <criterion/criterion.h>
@@ -60,14 +61,6 @@ Test(plan_check, a_dropped_table_is_unknown_to_a_plan_that_had_its_handle)
     fixture_refuses(&it, plan, IVM_UNKNOWN_TABLE, "gone");
 }
 
-Test(plan_check, views_over_views_are_unsupported)
-{
-    ivm_view view = { .engine = it.engine, .name = (char *)"v" };
-    it.engine->views = &view;
-    fixture_refuses(&it, scan_of("v", NULL), IVM_UNSUPPORTED, "v is a view");
-    it.engine->views = NULL;
-}
-
 Test(plan_check, unknown_columns_are_named)
 {
     fixture_refuses(&it, ivm_plan_project(scan_of("t", NULL), "nme"), IVM_UNKNOWN_COLUMN, "nme");
@@ -76,7 +69,7 @@ Test(plan_check, unknown_columns_are_named)
     fixture_refuses(&it, t_and_u("u.t = t.ident"), IVM_UNKNOWN_COLUMN, "t.ident");
     fixture_refuses(&it, ivm_plan_aggregate(scan_of("t", NULL), "nam"), IVM_UNKNOWN_COLUMN, "nam");
     ivm_plan *counted = ivm_plan_aggregate(scan_of("t", NULL), "name");
-    fixture_refuses(&it, ivm_plan_add(counted, "n", "sum", ivm_column("x"), NULL), IVM_UNKNOWN_COLUMN, "x");
+    fixture_refuses(&it, ivm_plan_add(counted, "n", "sum", ivm_column("x")), IVM_UNKNOWN_COLUMN, "x");
     fixture_refuses(&it, ivm_plan_join_where(t_and_u("u.t = t.id"), call_of("=", "v.id", 1)), IVM_UNKNOWN_COLUMN, "v.id");
 }
 
@@ -88,7 +81,7 @@ Test(plan_check, ambiguous_columns_are_named)
     ivm_plan *twice = ivm_plan_join(scan_of("t", NULL), scan_of("t", NULL), "t.id = t.id");
     fixture_refuses(&it, twice, IVM_AMBIGUOUS_COLUMN, "t.id");
     ivm_plan *counted = ivm_plan_aggregate(scan_of("t", NULL), "name");
-    fixture_refuses(&it, ivm_plan_add(counted, "name", "count", NULL, NULL), IVM_AMBIGUOUS_COLUMN, "name");
+    fixture_refuses(&it, ivm_plan_count(counted, "name"), IVM_AMBIGUOUS_COLUMN, "name");
 }
 
 Test(plan_check, an_alias_used_in_two_nested_joins_is_ambiguous)
@@ -108,29 +101,33 @@ Test(plan_check, conditions_are_bools)
     fixture_refuses(&it, ivm_plan_filter(scan_of("t", NULL), ivm_column("id")), IVM_TYPE_MISMATCH, "id is int64");
     fixture_refuses(&it, ivm_plan_join_where(t_and_u(NULL), ivm_column("t.name")), IVM_TYPE_MISMATCH, "t.name is string");
     ivm_plan *counted = ivm_plan_aggregate(scan_of("t", NULL), "name");
-    counted = ivm_plan_add(counted, "n", "count", NULL, NULL);
+    counted = ivm_plan_count(counted, "n");
     fixture_refuses(&it, ivm_plan_having(counted, ivm_column("n")), IVM_TYPE_MISMATCH, "n is int64");
     counted = ivm_plan_aggregate(scan_of("u", NULL), NULL);
-    fixture_refuses(&it, ivm_plan_add(counted, "n", "count", NULL, ivm_column("t")), IVM_TYPE_MISMATCH, "t is int64");
+    fixture_refuses(&it, ivm_plan_add_where(ivm_plan_count(counted, "n"), ivm_column("t")), IVM_TYPE_MISMATCH, "t is int64");
 }
 
 Test(plan_check, sums_are_of_numbers)
 {
     ivm_plan *sum = ivm_plan_aggregate(scan_of("t", NULL), NULL);
-    fixture_refuses(&it, ivm_plan_add(sum, "total", "sum", ivm_column("name"), NULL), IVM_TYPE_MISMATCH,
-                    "total: sum wants a number, not string");
+    fixture_refuses(&it, ivm_plan_add(sum, "total", "sum", ivm_column("name")), IVM_TYPE_MISMATCH, "total: sum wants a number, not string");
     sum = ivm_plan_aggregate(scan_of("u", NULL), NULL);
-    fixture_refuses(&it, ivm_plan_add(sum, "mean", "avg", ivm_column("ok"), NULL), IVM_TYPE_MISMATCH, "mean: avg wants a number, not bool");
+    fixture_refuses(&it, ivm_plan_add(sum, "mean", "avg", ivm_column("ok")), IVM_TYPE_MISMATCH, "mean: avg wants a number, not bool");
 }
 
 Test(plan_check, aggregates_that_are_none)
 {
     ivm_plan *plan = ivm_plan_aggregate(scan_of("t", NULL), NULL);
-    fixture_refuses(&it, ivm_plan_add(plan, "m", "median", ivm_column("id"), NULL), IVM_INVALID_PLAN, "median");
+    fixture_refuses(&it, ivm_plan_add(plan, "m", "median", ivm_column("id")), IVM_INVALID_PLAN, "median");
     plan = ivm_plan_aggregate(scan_of("t", NULL), NULL);
-    fixture_refuses(&it, ivm_plan_add(plan, "s", "sum", NULL, NULL), IVM_INVALID_PLAN, "sum wants an argument");
+    fixture_refuses(&it, ivm__plan_add_rows(plan, "s", "sum"), IVM_INVALID_PLAN, "sum wants an argument");
     plan = ivm_plan_aggregate(scan_of("t", NULL), NULL);
-    fixture_refuses(&it, ivm_plan_add(plan, "v", "var_pop", ivm_column("id"), NULL), IVM_UNSUPPORTED, "var_pop");
+    fixture_refuses(&it, ivm__plan_add_rows(plan, "m", "median"), IVM_INVALID_PLAN, "median");
+    plan = ivm_plan_aggregate(scan_of("t", NULL), NULL);
+    fixture_refuses(&it, ivm_plan_add(plan, "v", "var_pop", ivm_column("name")), IVM_TYPE_MISMATCH,
+                    "v: var_pop wants a number, not string");
+    plan = ivm_plan_aggregate(scan_of("t", NULL), NULL);
+    fixture_refuses(&it, ivm_plan_add(plan, "a", "bool_and", ivm_column("id")), IVM_TYPE_MISMATCH, "a: bool_and wants a bool, not int64");
     fixture_refuses(&it, ivm_plan_aggregate(scan_of("t", NULL), NULL), IVM_INVALID_PLAN, "a group or an aggregate");
 }
 
@@ -197,16 +194,32 @@ Test(plan_check, types_of_aggregates)
         const char *function, *argument;
         ivm_type type;
     } calls[] = {
-        { "count", NULL, IVM_INT64 }, { "count", "s", IVM_INT64 },        { "sum", "i", IVM_INT64 },
-        { "sum", "f", IVM_FLOAT64 },  { "sum", "d", IVM_DECIMAL(38, 2) }, { "avg", "d", IVM_FLOAT64 },
-        { "avg", "i", IVM_FLOAT64 },  { "min", "s", IVM_STRING },         { "max", "d", IVM_DECIMAL(10, 2) },
+        { "count", NULL, IVM_INT64 },
+        { "count", "s", IVM_INT64 },
+        { "sum", "i", IVM_INT64 },
+        { "sum", "f", IVM_FLOAT64 },
+        { "sum", "d", IVM_DECIMAL(38, 2) },
+        { "avg", "d", IVM_FLOAT64 },
+        { "avg", "i", IVM_FLOAT64 },
+        { "min", "s", IVM_STRING },
+        { "max", "d", IVM_DECIMAL(10, 2) },
+        { "count_distinct", "s", IVM_INT64 },
+        { "sum_distinct", "d", IVM_DECIMAL(38, 2) },
+        { "sum_distinct", "f", IVM_FLOAT64 },
+        { "var_pop", "d", IVM_FLOAT64 },
+        { "var_samp", "i", IVM_FLOAT64 },
+        { "stddev_pop", "f", IVM_FLOAT64 },
+        { "stddev_samp", "i", IVM_FLOAT64 },
     };
+    const uint32_t count = sizeof calls / sizeof *calls;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         char name[16];
         snprintf(name, sizeof name, "c%zu", i);
-        plan = ivm_plan_add(plan, name, calls[i].function, calls[i].argument ? ivm_column(calls[i].argument) : NULL, NULL);
+        plan = calls[i].argument ? ivm_plan_add(plan, name, calls[i].function, ivm_column(calls[i].argument)) : ivm_plan_count(plan, name);
     }
-    plan = ivm_plan_add(plan, "none", "sum", ivm_literal(ivm_null()), ivm_literal(ivm_null()));
+    plan = ivm_plan_add(plan, "both", "bool_and", ivm_call1("is_null", ivm_column("s")));
+    plan = ivm_plan_add(plan, "any", "bool_or", ivm_literal(ivm_null()));
+    plan = ivm_plan_add_where(ivm_plan_add(plan, "none", "sum", ivm_literal(ivm_null())), ivm_literal(ivm_null()));
     ivm__node *node = fixture_accepts(&it, ivm_plan_having(plan, call_of(">", "c0", 1)));
     cr_assert_eq(node->groups_count, 2u);
     column_is(node, 0, "s", IVM_STRING);
@@ -216,9 +229,12 @@ Test(plan_check, types_of_aggregates)
         snprintf(name, sizeof name, "c%u", i);
         column_is(node, 2 + i, name, calls[i].type);
     }
-    column_is(node, 11, "none", IVM_INT64);
-    cr_assert_eq(node->aggregates[9].argument->type, (ivm_type)IVM_INT64);
-    cr_assert_eq(node->aggregates[9].where->type, (ivm_type)IVM_BOOL);
+    column_is(node, 2 + count, "both", IVM_BOOL);
+    column_is(node, 2 + count + 1, "any", IVM_BOOL);
+    column_is(node, 2 + count + 2, "none", IVM_INT64);
+    cr_assert_eq(node->aggregates[count + 1].argument->type, (ivm_type)IVM_BOOL);
+    cr_assert_eq(node->aggregates[count + 2].argument->type, (ivm_type)IVM_INT64);
+    cr_assert_eq(node->aggregates[count + 2].where->type, (ivm_type)IVM_BOOL);
     cr_assert_eq(node->expressions_count, 1u);
     ivm__node_free(node, it.engine);
 }
@@ -362,7 +378,7 @@ Test(plan_check, what_is_needed_comes_from_above)
 {
     ivm_plan *plan = ivm_plan_join_where(t_and_u("u.t = t.id"), ivm_column("ok"));
     plan = ivm_plan_aggregate(ivm_plan_filter(plan, call_of(">", "u.id", 0)), "name");
-    ivm__node *node = fixture_accepts(&it, ivm_plan_add(plan, "n", "count", NULL, NULL));
+    ivm__node *node = fixture_accepts(&it, ivm_plan_count(plan, "n"));
     needed_is(node, "11");
     const ivm__node *filter = node->inputs[0], *join = filter->inputs[0];
     needed_is(filter, "01000");
@@ -376,7 +392,8 @@ Test(plan_check, a_project_passes_on_what_is_needed_and_all_it_computes_from)
 {
     ivm_plan *plan = ivm_plan_project(scan_of("n", NULL), "i, f, s");
     plan = ivm_plan_compute(plan, "double", ivm_call2("+", ivm_column("d"), ivm_column("d")));
-    plan = ivm_plan_add(ivm_plan_aggregate(plan, "s"), "m", "max", ivm_column("f"), ivm_call1("is_null", ivm_column("s")));
+    plan =
+        ivm_plan_add_where(ivm_plan_add(ivm_plan_aggregate(plan, "s"), "m", "max", ivm_column("f")), ivm_call1("is_null", ivm_column("s")));
     ivm__node *node = fixture_accepts(&it, plan);
     needed_is(node->inputs[0], "0110");
     needed_is(node->inputs[0]->inputs[0], "011001");
@@ -385,7 +402,7 @@ Test(plan_check, a_project_passes_on_what_is_needed_and_all_it_computes_from)
 
 Test(plan_check, equalities_need_both_columns)
 {
-    ivm_plan *plan = ivm_plan_add(ivm_plan_aggregate(t_and_u("u.t = t.id"), NULL), "n", "count", NULL, NULL);
+    ivm_plan *plan = ivm_plan_count(ivm_plan_aggregate(t_and_u("u.t = t.id"), NULL), "n");
     ivm__node *node = fixture_accepts(&it, plan);
     needed_is(node->inputs[0], "00000");
     needed_is(node->inputs[0]->inputs[0], "10");
@@ -403,8 +420,8 @@ static ivm_plan *rich_plan(void)
     ivm_plan *project = ivm_plan_compute(ivm_plan_project(filter, "a.id, b.s"), "none", ivm_literal(ivm_null()));
     project = ivm_plan_compute(project, "never", ivm_call2("*", ivm_literal(ivm_null()), ivm_literal(ivm_null())));
     ivm_plan *plan = ivm_plan_aggregate(project, "s");
-    plan = ivm_plan_add(plan, "n", "count", NULL, ivm_call1("is_null", ivm_column("none")));
-    return ivm_plan_having(ivm_plan_add(plan, "total", "sum", ivm_column("id"), NULL), range_of("n"));
+    plan = ivm_plan_add_where(ivm_plan_count(plan, "n"), ivm_call1("is_null", ivm_column("none")));
+    return ivm_plan_having(ivm_plan_add(plan, "total", "sum", ivm_column("id")), range_of("n"));
 }
 
 Test(plan_check, a_failed_allocation_leaves_nothing)

@@ -33,7 +33,7 @@ static ivm_status compile(ivm_plan *plan)
     made = (compiled){ .planned = { .engine = it.engine }, .program = { .memory = &it.engine->memory } };
     ivm_status status = ivm__plan_check(it.engine, plan, &made.planned.node, &it.error);
     ivm_plan_free(plan);
-    return status == IVM_OK ? ivm__compile(it.engine, "v", made.planned.node, &made.planned, &made.program, &it.error) : status;
+    return status == IVM_OK ? ivm__compile(it.engine, "v", &made.planned, &made.program, &it.error) : status;
 }
 
 static void release(void)
@@ -78,7 +78,7 @@ static void wires_to(ivm_plan *plan, const char *expected)
 
 static ivm_plan *counted(ivm_plan *input)
 {
-    return ivm_plan_add(ivm_plan_aggregate(input, NULL), "n", "count", NULL, NULL);
+    return ivm_plan_count(ivm_plan_aggregate(input, NULL), "n");
 }
 
 Test(plan_compile, a_chain_ends_in_a_materialize)
@@ -137,7 +137,7 @@ Test(plan_compile, a_failed_allocation_leaves_nothing)
     for (uint64_t n = 0, done = 0; !done; n++) {
         ivm_plan *left = ivm_plan_filter(scan_of("d", NULL), ivm_call2("<>", ivm_column("name"), ivm_literal(ivm_string("nobody"))));
         ivm_plan *join = ivm_plan_join_where(ivm_plan_join(left, scan_of("f", NULL), "f.d = d.id"), call_of(">", "amount", 0));
-        ivm_plan *plan = ivm_plan_add(ivm_plan_aggregate(join, "d.name"), "total", "sum", ivm_column("amount"), NULL);
+        ivm_plan *plan = ivm_plan_add(ivm_plan_aggregate(join, "d.name"), "total", "sum", ivm_column("amount"));
         plan = ivm_plan_filter(ivm_plan_having(plan, call_of(">", "total", 0)), call_of("<", "total", 1000));
         test_allocator_arm(&it.allocator, n ? n : UINT32_MAX);
         ivm_status status = compile(plan);

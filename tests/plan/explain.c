@@ -13,7 +13,7 @@ static ivm_plan *star_plan(void)
 {
     ivm_plan *inputs[] = { scan_of("sale", "s"), scan_of("product", "p"), scan_of("day", "d") };
     ivm_plan *join = ivm_plan_join_many(inputs, 3, "s.product = p.id, s.day = d.id");
-    return ivm_plan_add(ivm_plan_aggregate(join, "p.name"), "total", "sum", ivm_column("amount"), NULL);
+    return ivm_plan_add(ivm_plan_aggregate(join, "p.name"), "total", "sum", ivm_column("amount"));
 }
 
 static ivm_fact *declare(ivm_table *child, const char *columns, ivm_table *parent)
@@ -176,7 +176,7 @@ Test(plan_explain, facts_are_those_that_the_last_push_used)
 Test(plan_explain, joins_come_in_reading_order)
 {
     ivm_plan *low = ivm_plan_join(scan_of("sale", "a"), scan_of("day", "b"), "a.day = b.id");
-    ivm_plan *counted = ivm_plan_add(ivm_plan_aggregate(low, "a.product"), "n", "count", NULL, NULL);
+    ivm_plan *counted = ivm_plan_count(ivm_plan_aggregate(low, "a.product"), "n");
     ivm_plan *inputs[] = { counted, scan_of("product", "c"), ivm_plan_filter(scan_of("day", "e"), call_of(">", "week", 1)) };
     ivm_plan *join = ivm_plan_project(ivm_plan_join_many(inputs, 3, "product = c.id, c.id = e.week"), "n, c.name");
     ivm_view *view = fixture_make(&it, "two", join);
@@ -252,7 +252,7 @@ Test(plan_explain, a_table_that_is_not_named_may_have_changed_in_any_way)
 
 Test(plan_explain, a_derived_leaf_is_as_its_tables_are)
 {
-    ivm_plan *counted = ivm_plan_add(ivm_plan_aggregate(scan_of("sale", NULL), "product"), "n", "count", NULL, NULL);
+    ivm_plan *counted = ivm_plan_count(ivm_plan_aggregate(scan_of("sale", NULL), "product"), "n");
     ivm_view *view = fixture_make(&it, "derived", ivm_plan_join(counted, scan_of("product", "p"), "product = p.id"));
     ivm_stated_shape shape = { "sale", IVM_UNCHANGED };
     ivm_explain_options stated = stated_shapes(&shape, 1);
@@ -423,7 +423,7 @@ Test(plan_explain, names_are_escaped)
     ivm_table *table;
     cr_assert_eq(ivm_table_create(it.engine, "t\"\t\\", &options, &table, &it.error), IVM_OK);
     ivm_plan *join = ivm_plan_join(ivm_plan_scan(table, "x\""), ivm_plan_scan(table, "y\\"), NULL);
-    ivm_plan *plan = ivm_plan_add(ivm_plan_aggregate(join, NULL), "n", "count", NULL, NULL);
+    ivm_plan *plan = ivm_plan_count(ivm_plan_aggregate(join, NULL), "n");
     ivm_view *view = fixture_make(&it, "v\"\\\x7f\n", plan);
     json_t *root = explained(view, NULL);
     const json_t *leaf = json_array_get(json_object_get(explain_join(root), "leaves"), 1);
@@ -452,7 +452,7 @@ static ivm_view *wide(uint32_t leaves_count)
     }
     snprintf(name, sizeof name, "w%u", leaves_count);
     ivm_plan *join = ivm_plan_join_many(inputs, leaves_count, on);
-    return fixture_make(&it, name, ivm_plan_add(ivm_plan_aggregate(join, NULL), "n", "count", NULL, NULL));
+    return fixture_make(&it, name, ivm_plan_count(ivm_plan_aggregate(join, NULL), "n"));
 }
 
 Test(plan_explain, sixty_four_leaves_are_counted_not_enumerated)

@@ -164,9 +164,9 @@ Test(plan_facts, a_computed_column_is_no_longer_the_tables)
 Test(plan_facts, an_aggregate_repeats_no_rows)
 {
     declare(child, "a", parent, "k");
-    ivm_plan *grouped = ivm_plan_add(ivm_plan_aggregate(scan_of("c", NULL), "a"), "n", "count", NULL, NULL);
+    ivm_plan *grouped = ivm_plan_count(ivm_plan_aggregate(scan_of("c", NULL), "a"), "n");
     cr_assert_str_eq(edges_of(ivm_plan_join(grouped, scan_of("p", NULL), "a = p.k")), "");
-    ivm_plan *keys = ivm_plan_add(ivm_plan_aggregate(scan_of("p", NULL), "k"), "n", "count", NULL, NULL);
+    ivm_plan *keys = ivm_plan_count(ivm_plan_aggregate(scan_of("p", NULL), "k"), "n");
     cr_assert_str_eq(edges_of(ivm_plan_join(scan_of("c", NULL), keys, "c.a = k")), "");
 }
 

@@ -22,7 +22,7 @@ static void nothing_is_left(void)
 {
     ivm__builder_memory.allocator = usual;
     cr_expect(test_allocator_is_clean(&allocator), "%ld blocks left, %lu faults", (long)allocator.blocks, (unsigned long)allocator.faults);
-    cr_expect_not(ivm__builder_has_failed(), "a cause is left");
+    cr_expect_eq(ivm__builder_cause_exchange((ivm_error)IVM_ERROR_INIT).status, IVM_OK, "a cause is left");
 }
 
 TestSuite(plan_json, .init = count_memory, .fini = nothing_is_left);
@@ -247,6 +247,76 @@ Test(plan_json, calls_and_casts)
     refuses(COMPUTE("['+', 'a', {'lit': 1}, []]"), IVM_TYPE_MISMATCH, "string");
 }
 
+/* ---- Joins of all kinds, sets, top_k ---------------------------------------------------------------------------------------------------- */
+
+Test(plan_json, joins_have_kinds)
+{
+    static const struct {
+        const char *name;
+        ivm_join_kind kind;
+    } kinds[] = { { "inner", IVM_INNER_JOIN }, { "left", IVM_LEFT_JOIN }, { "right", IVM_RIGHT_JOIN },
+                  { "full", IVM_FULL_JOIN },   { "semi", IVM_SEMI_JOIN }, { "anti", IVM_ANTI_JOIN } };
+    char json[256];
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        snprintf(json, sizeof json,
+                 "{'op': 'join', 'kind': '%s', 'inputs': [" T ", " U "], 'on': [['t.a', 'v.b']], 'where': ['<', 'c', 1]}", kinds[i].name);
+        ivm_plan *plan = reads(json);
+        cr_expect_eq(plan->op, i ? IVM__PLAN_OUTER : IVM__PLAN_JOIN);
+        cr_expect_eq(plan->kind, kinds[i].kind);
+        cr_expect_eq(plan->inputs_count, (size_t)2);
+        cr_expect_eq(plan->on_count, (size_t)1);
+        cr_expect_not_null(plan->where);
+        ivm_plan_free(plan);
+    }
+}
+
+Test(plan_json, sets_of_all_kinds)
+{
+    static const struct {
+        const char *name;
+        ivm__set_kind kind;
+    } sets[] = { { "union_all", IVM__SET_UNION_ALL }, { "union", IVM__SET_UNION },         { "except_all", IVM__SET_EXCEPT_ALL },
+                 { "except", IVM__SET_EXCEPT },       { "intersect", IVM__SET_INTERSECT }, { "intersect_all", IVM__SET_INTERSECT_ALL } };
+    char json[256];
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        snprintf(json, sizeof json, "{'op': '%s', 'inputs': [" T ", " U ", " T "]}", sets[i].name);
+        ivm_plan *plan = reads(json);
+        cr_expect_eq(plan->op, IVM__PLAN_SET);
+        cr_expect_eq(plan->set, sets[i].kind);
+        cr_expect_eq(plan->inputs_count, (size_t)3);
+        ivm_plan_free(plan);
+    }
+    ivm_plan *plan = reads("{'op': 'distinct', 'input': " T "}");
+    cr_expect_eq(plan->op, IVM__PLAN_SET);
+    cr_expect_eq(plan->set, IVM__SET_DISTINCT);
+    ivm_plan_free(plan);
+}
+
+Test(plan_json, top_k)
+{
+    ivm_plan *plan =
+        reads("{'op': 'top_k', 'input': " T ", 'partition_by': ['p', ['+', 'q', 1]], 'limit': 9223372036854775807, 'offset': 2,"
+              " 'order_by': ['a', {'expr': 'b', 'desc': true, 'nulls': 'first'}, ['-', 'c'], {'lit': 'd'}, {'expr': 'e'}]}");
+    cr_expect_eq(plan->op, IVM__PLAN_TOP_K);
+    cr_expect_eq(plan->limit, (uint64_t)INT64_MAX);
+    cr_expect_eq(plan->offset, 2u);
+    cr_assert_eq(plan->partitions_count, (size_t)2);
+    cr_expect_str_eq(plan->partitions[1].value->text, "+");
+    cr_assert_eq(plan->orders_count, (size_t)5);
+    for (size_t i = 0; i < 5; i++) {
+        cr_expect_eq(plan->orders[i].descending, i == 1);
+        cr_expect_eq(plan->orders[i].nulls_first, i == 1);
+    }
+    cr_expect_str_eq(plan->orders[1].value->text, "b");
+    cr_expect_eq(plan->orders[3].value->kind, IVM__EXPR_LITERAL);
+    ivm_plan_free(plan);
+    plan = reads("{'op': 'top_k', 'input': " T ", 'order_by': [{'expr': 'a', 'nulls': 'last', 'desc': false}], 'limit': 0}");
+    cr_expect_eq(plan->offset, 0u);
+    cr_expect_not(plan->orders[0].descending);
+    cr_expect_not(plan->orders[0].nulls_first);
+    ivm_plan_free(plan);
+}
+
 /* ---- Refused ------------------------------------------------------------------------------------------------------------------------- */
 
 Test(plan_json, what_is_no_plan)
@@ -285,29 +355,36 @@ Test(plan_json, what_is_no_plan)
     refuses("{'op': 'aggregate', 'input': " T ", 'having': []}", IVM_INVALID_PLAN, "function");
 }
 
-Test(plan_json, what_is_known_and_not_built)
+Test(plan_json, joins_sets_and_top_k_that_are_none)
 {
     static const char *const kinds[] = { "left", "right", "full", "semi", "anti" };
     static const char *const sets[] = { "union_all", "union", "except_all", "except", "intersect_all", "intersect" };
-    char json[256];
+    char json[256], part[32];
     for (int i = 0; i < 5; i++) {
-        snprintf(json, sizeof json, "{'op': 'join', 'kind': '%s', 'inputs': [" T ", " U "]}", kinds[i]);
-        refuses(json, IVM_UNSUPPORTED, kinds[i]);
+        snprintf(json, sizeof json, "{'op': 'join', 'kind': '%s', 'inputs': [" T "]}", kinds[i]);
+        snprintf(part, sizeof part, "%s of 1", kinds[i]);
+        refuses(json, IVM_INVALID_PLAN, part);
     }
     for (int i = 0; i < 6; i++) {
-        snprintf(json, sizeof json, "{'op': '%s', 'inputs': [" T ", " U "]}", sets[i]);
-        refuses(json, IVM_UNSUPPORTED, sets[i]);
         snprintf(json, sizeof json, "{'op': '%s', 'inputs': [" T "]}", sets[i]);
-        refuses(json, IVM_INVALID_PLAN, sets[i]);
+        refuses(json, IVM_INVALID_PLAN, "two inputs");
+        snprintf(json, sizeof json, "{'op': '%s', 'input': " T "}", sets[i]);
+        refuses(json, IVM_INVALID_PLAN, "inputs");
     }
-    refuses("{'op': 'distinct', 'input': " T "}", IVM_UNSUPPORTED, "distinct");
     refuses("{'op': 'distinct'}", IVM_INVALID_PLAN, "input");
-    refuses("{'op': 'top_k', 'input': " T ", 'order_by': ['a'], 'limit': 3}", IVM_UNSUPPORTED, "top_k");
-    refuses("{'op': 'top_k', 'input': " T ", 'order_by': ['a'], 'limit': 3, 'offset': 0}", IVM_UNSUPPORTED, "top_k");
-    refuses("{'op': 'top_k', 'input': " T ", 'order_by': ['a'], 'limit': -1}", IVM_INVALID_PLAN, "counts");
-    refuses("{'op': 'top_k', 'input': " T ", 'order_by': ['a'], 'limit': 1.0}", IVM_INVALID_PLAN, "counts");
-    refuses("{'op': 'top_k', 'input': " T ", 'order_by': ['a'], 'limit': 1, 'offset': true}", IVM_INVALID_PLAN, "counts");
-    refuses("{'op': 'top_k', 'input': " T ", 'order_by': ['a']}", IVM_INVALID_PLAN, "counts");
+    refuses("{'op': 'top_k', 'order_by': ['a'], 'limit': 1}", IVM_INVALID_PLAN, "input");
+    refuses("{'op': 'top_k', 'input': " T ", 'order_by': ['a'], 'limit': -1}", IVM_INVALID_PLAN, "count");
+    refuses("{'op': 'top_k', 'input': " T ", 'order_by': ['a'], 'limit': 1.0}", IVM_INVALID_PLAN, "count");
+    refuses("{'op': 'top_k', 'input': " T ", 'order_by': ['a'], 'limit': 1, 'offset': true}", IVM_INVALID_PLAN, "count");
+    refuses("{'op': 'top_k', 'input': " T ", 'order_by': ['a'], 'limit': 1, 'offset': null}", IVM_INVALID_PLAN, "count");
+    refuses("{'op': 'top_k', 'input': " T ", 'order_by': ['a']}", IVM_INVALID_PLAN, "limit");
+    refuses("{'op': 'top_k', 'input': " T ", 'limit': 1}", IVM_INVALID_PLAN, "order_by");
+    refuses("{'op': 'top_k', 'input': " T ", 'limit': 1, 'order_by': 'a'}", IVM_INVALID_PLAN, "order_by");
+    refuses("{'op': 'top_k', 'input': " T ", 'limit': 1, 'order_by': [], 'partition_by': 'a'}", IVM_INVALID_PLAN, "partition_by");
+    refuses("{'op': 'top_k', 'input': " T ", 'limit': 1, 'order_by': [], 'partition_by': [[]]}", IVM_INVALID_PLAN, "function");
+    refuses("{'op': 'top_k', 'input': " T ", 'limit': 1, 'order_by': ['a', []]}", IVM_INVALID_PLAN, "function");
+    refuses("{'op': 'top_k', 'input': " T ", 'limit': 1, 'order_by': [{'expr': 'a', 'nulls': 'middle'}]}", IVM_INVALID_PLAN, "nulls");
+    refuses("{'op': 'top_k', 'input': " T ", 'limit': 1, 'order_by': [{'expr': 'a', 'nulls': 5}]}", IVM_INVALID_PLAN, "nulls");
 }
 
 Test(plan_json, arguments_are_checked)
@@ -345,7 +422,7 @@ static char *nested(const char *open, const char *middle, const char *close, siz
 Test(plan_json, what_is_nested_too_deep_is_refused)
 {
     char *deep = nested("{'op': 'distinct', 'input': ", T, "}", 1500);
-    refuses(deep, IVM_UNSUPPORTED, "distinct");
+    refuses(deep, IVM_INVALID_PLAN, "deep");
     free(deep);
     deep = nested("{'op': 'filter', 'where': true, 'input': ", T, "}", 1500);
     refuses(deep, IVM_INVALID_PLAN, "deep");
@@ -362,7 +439,11 @@ Test(plan_json, what_is_nested_too_deep_is_refused)
     "{'as': 'n', 'fn': 'count'}, {'as': 's', 'fn': 'sum', 'arg': ['+', 'x', {'lit': '1.5', 'type': 'decimal(5,2)'}], 'where': 'p'}],"      \
     " 'input': {'op': 'project', 'columns': ['a', 'b', {'as': 'c', 'expr': ['cast', 'd', 'float64']}], 'input':"                           \
     " {'op': 'filter', 'where': ['in', 's', {'lit': 'a'}, {'lit': 'b'}, null], 'input':"                                                   \
-    " {'op': 'join', 'where': ['<', 'e', 2.5], 'on': [['t.a', 'v.b'], ['t.c', 'v.d']], 'inputs': [" T ", " U ", " T "]}}}}"
+    " {'op': 'join', 'where': ['<', 'e', 2.5], 'on': [['t.a', 'v.b'], ['t.c', 'v.d']], 'inputs': [" T ", " U                               \
+    ", {'op': 'distinct', 'input':"                                                                                                        \
+    " {'op': 'join', 'kind': 'left', 'on': [['a', 'b']], 'inputs': [{'op': 'union', 'inputs': [" T ", " U "]}, {'op': 'top_k', 'input':" T \
+    ","                                                                                                                                    \
+    " 'partition_by': ['p'], 'order_by': [{'expr': 'q', 'desc': true}, 'r'], 'limit': 3}]}}]}}}}"
 
 Test(plan_json, the_nth_allocation_failing_leaves_nothing)
 {

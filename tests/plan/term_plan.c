@@ -165,7 +165,7 @@ static ivm__term_plan *wide(uint32_t leaves_count)
     }
     snprintf(name, sizeof name, "w%u", leaves_count);
     ivm_plan *join = ivm_plan_join_many(inputs, leaves_count, NULL);
-    return fixture_make(&it, name, ivm_plan_add(ivm_plan_aggregate(join, NULL), "n", "count", NULL, NULL))->planned->plans[0];
+    return fixture_make(&it, name, ivm_plan_count(ivm_plan_aggregate(join, NULL), "n"))->planned->plans[0];
 }
 
 static void set_rule(ivm_join_rule rule)

@@ -1,0 +1,199 @@
+/* Weigh: what stands at one place of a plan, as one number; and judge, which keeps the rows apart.
+ *
+ *     weigh     total += sum of weights            no row weighs more than all of them together: while the total fits int64 each row does
+ *     judge     rows += delta                      each row's net weight, exactly
+ *
+ * Both pass chunks on as they come. Where weights may be below zero rows can cancel in a sum, and weigh adds up magnitudes instead: a bound that
+ * never falls. A total past int64 proves nothing; weigh then asks whoever it was given, who judges row by row at whatever cost. Cost: an
+ * addition a weighted row for weigh, a lookup a row for judge. */
+#include "operators.h"
+#include "weights.h"
+
+/* Weights up to this can be added up for a whole step without leaving 128 bits. */
+#define SUMMABLE ((ivm__weight)1 << 94)
+
+typedef struct weigh {
+    ivm__operator head;
+    ivm__weigher weigher;
+    ivm__weight total;   /* of the steps committed */
+    ivm__weight pending; /* of the step under way */
+    bool negative;
+    bool huge; /* a weight of the step under way was past SUMMABLE */
+} weigh;
+
+static ivm__weight sum_weights(const ivm__weight *weights, uint32_t count, bool *huge)
+{
+    ivm__weight sum = 0;
+    bool over = false;
+    for (uint32_t i = 0; i < count; i++) {
+        bool fits = weights[i] <= SUMMABLE && weights[i] >= -SUMMABLE;
+        sum += fits ? weights[i] : 0;
+        over |= !fits;
+    }
+    *huge |= over;
+    return sum;
+}
+
+static ivm__weight sum_magnitudes(const ivm__weight *weights, uint32_t count, bool *huge)
+{
+    ivm__weight sum = 0;
+    bool over = false;
+    for (uint32_t i = 0; i < count; i++) {
+        bool fits = weights[i] <= SUMMABLE && weights[i] >= -SUMMABLE;
+        sum += !fits ? 0 : weights[i] < 0 ? -weights[i] : weights[i];
+        over |= !fits;
+    }
+    *huge |= over;
+    return sum;
+}
+
+static ivm_status weigh_consume(ivm__operator *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk)
+{
+    weigh *it = (weigh *)self;
+    assert(port == 0 && chunk->columns_count == self->columns_count);
+    (void)port;
+    if (!step->loading) {
+        it->pending += !chunk->weights ? (ivm__weight)chunk->rows_count
+                       : it->negative  ? sum_magnitudes(chunk->weights, chunk->rows_count, &it->huge)
+                                       : sum_weights(chunk->weights, chunk->rows_count, &it->huge);
+    }
+    return ivm__emit(self, step, chunk);
+}
+
+static ivm_status weigh_finish(ivm__operator *self, ivm__step *step)
+{
+    weigh *it = (weigh *)self;
+    bool fits = !it->huge && ivm__weight_fits(it->total + it->pending);
+    return fits ? IVM_OK : it->weigher.judge(it->weigher.context, step);
+}
+
+static void weigh_commit(ivm__operator *self)
+{
+    weigh *it = (weigh *)self;
+    it->total += it->pending;
+    if (it->huge || it->total > SUMMABLE) {
+        it->total = SUMMABLE; /* from here on every step is judged */
+    }
+    it->pending = 0;
+    it->huge = false;
+}
+
+static void weigh_undo(ivm__operator *self)
+{
+    weigh *it = (weigh *)self;
+    it->pending = 0;
+    it->huge = false;
+}
+
+static void weigh_free(ivm__operator *self, ivm__memory *memory)
+{
+    ivm__release(memory, self, sizeof(weigh));
+}
+
+static const ivm__operator_class weigh_class = {
+    .name = "weigh", .consume = weigh_consume, .finish = weigh_finish, .commit = weigh_commit, .undo = weigh_undo, .free = weigh_free
+};
+
+ivm_status ivm__weigh_create(ivm__memory *memory, const ivm_type *types, uint32_t columns_count, bool negative, ivm__weigher weigher,
+                             ivm__operator **made)
+{
+    assert(weigher.judge);
+    weigh *it = ivm__allocate_zeroed(memory, sizeof *it);
+    if (!it) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    it->head = (ivm__operator){ .class = &weigh_class, .columns_count = columns_count, .types = types };
+    it->weigher = weigher;
+    it->negative = negative;
+    *made = &it->head;
+    return IVM_OK;
+}
+
+/* ---- Judge ------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct judge {
+    ivm__operator head;
+    ivm__zset rows;
+} judge;
+
+/* Cells of columns that are not carried, since they were dropped from their table. */
+static const ivm__wide zeros[IVM__CHUNK_ROWS];
+
+/* The chunk with a cell in every column. NULL: out of memory. */
+static const ivm__chunk *chunk_complete(ivm__arena *scratch, const ivm__chunk *chunk, const ivm_type *types)
+{
+    ivm__chunk *whole = ivm__chunk_make(scratch, types, chunk->columns_count);
+    if (!whole) {
+        return NULL;
+    }
+    for (uint32_t c = 0; c < chunk->columns_count; c++) {
+        whole->columns[c] = chunk->columns[c];
+        if (!chunk->columns[c].cells) {
+            whole->columns[c] = (ivm__vector){ .type = types[c], .cells = (void *)zeros };
+        }
+    }
+    whole->rows_count = chunk->rows_count;
+    whole->weights = chunk->weights;
+    return whole;
+}
+
+static ivm_status judge_consume(ivm__operator *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk)
+{
+    assert(port == 0 && chunk->columns_count == self->columns_count && !step->loading);
+    (void)port;
+    ivm__arena_mark mark = ivm__arena_here(step->scratch);
+    const ivm__chunk *whole = chunk_complete(step->scratch, chunk, self->types);
+    ivm_status status = whole ? ivm__zset_add(&((judge *)self)->rows, step->scratch, whole, NULL, 1) : IVM_OUT_OF_MEMORY;
+    ivm__arena_back(step->scratch, mark);
+    return status == IVM_OK ? ivm__emit(self, step, chunk) : ivm__fail_memory(step->error);
+}
+
+static ivm_status judge_finish(ivm__operator *self, ivm__step *step)
+{
+    if (!ivm__touched_weights_fit(&((judge *)self)->rows.store)) {
+        return ivm__fail(step->error, IVM_OVERFLOW, "view %s: the weight of a row is out of range within the plan", self->view);
+    }
+    return IVM_OK;
+}
+
+static void judge_commit(ivm__operator *self)
+{
+    ivm__store_commit(&((judge *)self)->rows.store);
+}
+
+static void judge_undo(ivm__operator *self)
+{
+    ivm__store_undo(&((judge *)self)->rows.store);
+}
+
+static void judge_free(ivm__operator *self, ivm__memory *memory)
+{
+    ivm__zset_deinit(&((judge *)self)->rows);
+    ivm__release(memory, self, sizeof(judge));
+}
+
+static const ivm__operator_class judge_class = {
+    .name = "judge", .consume = judge_consume, .finish = judge_finish, .commit = judge_commit, .undo = judge_undo, .free = judge_free
+};
+
+ivm_status ivm__judge_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,
+                             ivm__operator **made)
+{
+    ivm__layout *layout = NULL;
+    judge *it = ivm__allocate_zeroed(memory, sizeof *it);
+    if (!it) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    it->head = (ivm__operator){ .class = &judge_class, .columns_count = columns_count, .types = types };
+    ivm_status status = ivm__layout_create(memory, types, NULL, columns_count, true, &layout);
+    if (status == IVM_OK) {
+        status = ivm__zset_init(&it->rows, memory, texts, seed, layout);
+    }
+    ivm__layout_release(layout);
+    if (status != IVM_OK) {
+        ivm__release(memory, it, sizeof *it);
+        return status;
+    }
+    *made = &it->head;
+    return IVM_OK;
+}
