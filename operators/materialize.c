@@ -3,14 +3,14 @@
  *     rows += delta
  *
  * Rows of the terms that cancel meet here. Weights are judged when all have come: a row's net weight past int64 is an overflow. A weight
- * below zero is no error of the engine's: a promise about a foreign key that was not kept can leave one. Cost: one lookup a row. */
+ * below zero is no error of the engine's: an input's may be, and a promise about a foreign key that was not kept can leave one. Cost: one
+ * lookup a row. */
 #include "operators.h"
 #include "weights.h"
 
 typedef struct materialize {
     ivm__operator head;
     ivm__zset rows;
-    bool negative; /* the plan's weights may be */
 } materialize;
 
 static ivm_status materialize_consume(ivm__operator *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk)
@@ -23,28 +23,10 @@ static ivm_status materialize_consume(ivm__operator *self, ivm__step *step, uint
     return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
 }
 
-/* Who reads the view judges products of weights by the greatest there has been: one below 0 counts by how far. Like that one it never falls. */
-static void weight_max_raise(ivm__store *store)
-{
-    ivm__row_id row[64];
-    ivm__weight weight[64];
-    uint32_t next = 0, count;
-    while ((count = ivm__store_changes(store, &next, 64, row, weight)) > 0) {
-        for (uint32_t i = 0; i < count; i++) {
-            ivm__weight below = -ivm__store_weight(store, row[i], IVM__READ_CUR);
-            store->weight_max = below > store->weight_max ? below : store->weight_max;
-        }
-    }
-}
-
 static ivm_status materialize_finish(ivm__operator *self, ivm__step *step)
 {
-    materialize *it = (materialize *)self;
-    if (!ivm__touched_weights_fit(&it->rows.store)) {
+    if (!ivm__touched_weights_fit(&((materialize *)self)->rows.store)) {
         return ivm__fail(step->error, IVM_OVERFLOW, "view %s: the weight of a row is out of range", self->view);
-    }
-    if (it->negative) {
-        weight_max_raise(&it->rows.store);
     }
     return IVM_OK;
 }
@@ -102,10 +84,11 @@ cleanup:
     return status;
 }
 
+/* Rows of either sign lie in a Z-set alike: there is nothing to set. */
 void ivm__materialize_negative(ivm__operator *self)
 {
     assert(self->class == &materialize_class);
-    ((materialize *)self)->negative = true;
+    (void)self;
 }
 
 ivm__store *ivm__materialize_result(ivm__operator *self)

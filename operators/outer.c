@@ -135,7 +135,6 @@ ivm_status ivm__outer_create(ivm__memory *memory, ivm__texts *texts, uint64_t se
     outer->texts = texts;
     outer->kind = spec->kind;
     outer->joins = spec->kind != IVM_SEMI_JOIN && spec->kind != IVM_ANTI_JOIN;
-    outer->negative = spec->left_negative || spec->right_negative;
     outer->condition = spec->condition;
     ivm_status status = columns_init(outer, memory, spec);
     if (status == IVM_OK) {

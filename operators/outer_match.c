@@ -296,13 +296,11 @@ static bool run_make(run *it)
     return changed->rows && changed->before && changed->after && found->positions && found->rows && found->drivers && found->weights;
 }
 
-/* Weights below 0 are not bounded by a store's greatest. */
 static bool products_may_overflow(const ivm__outer *outer)
 {
     ivm__weight product;
-    return outer->joins &&
-           (outer->negative || __builtin_mul_overflow(outer->left.rows.store.weight_max, outer->right.rows.store.weight_max, &product) ||
-            !ivm__weight_fits(product));
+    return outer->joins && (__builtin_mul_overflow(outer->left.rows.store.weight_max, outer->right.rows.store.weight_max, &product) ||
+                            !ivm__weight_fits(product));
 }
 
 ivm_status ivm__outer_match(ivm__outer *outer, ivm__step *step, ivm__outer_side *driver, ivm__reading reading)

@@ -10,7 +10,7 @@
 
 #define KEPT_TOUCHES_MIN 16384u /* arrays up to this size are never given back */
 
-const ivm__wide ivm__outer_zeros[IVM__CHUNK_ROWS];
+static const ivm__wide zeros[IVM__CHUNK_ROWS]; /* cells of nulls, whatever their type */
 
 ivm_status ivm__outer_side_init(ivm__outer_side *side, ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types)
 {
@@ -35,20 +35,37 @@ void ivm__outer_side_deinit(ivm__outer_side *side)
     *side = (ivm__outer_side){ 0 };
 }
 
+bool ivm__outer_pad(ivm__arena *arena, ivm__chunk *chunk)
+{
+    uint8_t *nulls = NULL;
+    for (uint32_t c = 0; c < chunk->columns_count; c++) {
+        if (chunk->columns[c].cells) {
+            continue;
+        }
+        if (!nulls) {
+            nulls = ivm__arena_allocate(arena, chunk->rows_count);
+            if (!nulls) {
+                return false;
+            }
+            memset(nulls, 1, chunk->rows_count);
+        }
+        chunk->columns[c].cells = (void *)zeros;
+        chunk->columns[c].nulls = nulls;
+    }
+    return true;
+}
+
 ivm_status ivm__outer_side_add(ivm__outer_side *side, ivm__step *step, const ivm__chunk *chunk)
 {
     assert(chunk->columns_count == side->columns_count && !step->loading);
-    ivm__vector *columns = ivm__arena_allocate(step->scratch, chunk->columns_count * sizeof *columns);
-    if (!columns) {
+    ivm__chunk whole = *chunk;
+    whole.columns = ivm__arena_allocate(step->scratch, chunk->columns_count * sizeof *whole.columns);
+    if (!whole.columns) {
         return IVM_OUT_OF_MEMORY;
     }
-    ivm__chunk whole = *chunk;
-    whole.columns = columns;
-    for (uint32_t c = 0; c < chunk->columns_count; c++) {
-        columns[c] = chunk->columns[c];
-        if (!columns[c].cells) {
-            columns[c] = (ivm__vector){ .type = chunk->columns[c].type, .cells = (void *)ivm__outer_zeros };
-        }
+    memcpy(whole.columns, chunk->columns, chunk->columns_count * sizeof *whole.columns);
+    if (!ivm__outer_pad(step->scratch, &whole)) {
+        return IVM_OUT_OF_MEMORY;
     }
     return ivm__zset_add(&side->rows, step->scratch, &whole, NULL, 1);
 }

@@ -24,22 +24,7 @@ static uint32_t rows_stand(const ivm__outer *outer, const ivm__outer_side *side,
     return kept;
 }
 
-/* Nulls for the columns of the other side. */
-static bool columns_pad(ivm__arena *arena, uint32_t rows_count, uint32_t columns_count, ivm__vector *columns)
-{
-    uint8_t *nulls = ivm__arena_allocate(arena, rows_count);
-    if (!nulls) {
-        return false;
-    }
-    memset(nulls, 1, rows_count);
-    for (uint32_t c = 0; c < columns_count; c++) {
-        columns[c].cells = (void *)ivm__outer_zeros;
-        columns[c].nulls = nulls;
-    }
-    return true;
-}
-
-/* The rows as what the join emits of them. NULL: out of memory. */
+/* The rows as what the join emits of them: the columns of the other side are nulls. NULL: out of memory. */
 static ivm__chunk *rows_chunk(const ivm__outer *outer, const ivm__outer_side *side, ivm__arena *arena, const ivm__row_id *rows,
                               uint32_t count)
 {
@@ -53,11 +38,7 @@ static ivm__chunk *rows_chunk(const ivm__outer *outer, const ivm__outer_side *si
             return NULL;
         }
     }
-    const ivm__outer_side *other = ivm__outer_other(outer, side);
-    if (outer->joins && !columns_pad(arena, count, other->columns_count, chunk->columns + other->columns_first)) {
-        return NULL;
-    }
-    return chunk;
+    return ivm__outer_pad(arena, chunk) ? chunk : NULL;
 }
 
 static ivm_status rows_emit(ivm__outer *outer, ivm__step *step, const ivm__outer_side *side, ivm__row_id *rows, uint32_t count)
@@ -126,10 +107,13 @@ static ivm_status nulls_stand(const ivm__outer *outer, ivm__step *step, const iv
     ivm__chunk *chunk = ivm__chunk_make(step->scratch, store->layout->types, side->columns_count);
     ivm__keys keys;
     *weight = 0;
-    if (!chunk || !columns_pad(step->scratch, 1, side->columns_count, chunk->columns)) {
+    if (!chunk) {
         return IVM_OUT_OF_MEMORY;
     }
     chunk->rows_count = 1;
+    if (!ivm__outer_pad(step->scratch, chunk)) {
+        return IVM_OUT_OF_MEMORY;
+    }
     IVM_TRY(ivm__index_keys(side->rows.whole, step->scratch, chunk, NULL, true, &keys));
     uint32_t next = 0;
     ivm__row_id row = ivm__index_find(side->rows.whole, keys.words, keys.hashes[0], &next);

@@ -36,7 +36,7 @@ typedef struct ivm__outer_side {
 ivm_status ivm__outer_side_init(ivm__outer_side *side, ivm__memory *memory, ivm__texts *texts, uint64_t seed,
                                 const ivm_type *types) IVM_MUST_CHECK; /* columns, keys and kind of the side are set */
 void ivm__outer_side_deinit(ivm__outer_side *side);
-/* Adds a chunk of the input's delta to the rows; columns that nobody reads, and so are not carried, are zeros. */
+/* Adds a chunk of the input's delta to the rows; columns that nobody reads, and so are not carried, are nulls. */
 ivm_status ivm__outer_side_add(ivm__outer_side *side, ivm__step *step, const ivm__chunk *chunk) IVM_MUST_CHECK;
 /* Makes room for a count for every row. */
 ivm_status ivm__outer_side_reserve(ivm__outer_side *side) IVM_MUST_CHECK;
@@ -67,16 +67,15 @@ typedef struct ivm__outer {
     ivm__operator head; /* types: of both sides' columns, of which semi and anti joins emit the left ones */
     ivm__texts *texts;
     ivm_join_kind kind;
-    bool joins;    /* emits joined rows: left, right, full */
-    bool negative; /* a weight may be below 0 */
+    bool joins; /* emits joined rows: left, right, full */
     ivm__outer_side left, right;
     ivm__expression *condition; /* NULL: none */
     bool *read;                 /* by column of both sides: by the condition */
     uint32_t columns_count;     /* of both sides */
 } ivm__outer;
 
-/* Zeros for the cells of a chunk's column, whatever its type. */
-extern const ivm__wide ivm__outer_zeros[IVM__CHUNK_ROWS];
+/* Makes every column of the chunk that is not carried one of nulls. False: out of memory. */
+bool ivm__outer_pad(ivm__arena *arena, ivm__chunk *chunk);
 
 /* Meets the rows of a side that the step changed with the rows of the other as they are under the reading: counts partners on both sides,
  * and emits, where the kind joins, change x row. */
@@ -86,10 +85,6 @@ ivm_status ivm__outer_stand(ivm__outer *outer, ivm__step *step, const ivm__outer
 /* A full join whose rows are all null on either side: both padded are one row, whose weight must fit. */
 ivm_status ivm__outer_nulls_check(ivm__outer *outer, ivm__step *step) IVM_MUST_CHECK;
 
-static inline const ivm__outer_side *ivm__outer_other(const ivm__outer *outer, const ivm__outer_side *side)
-{
-    return side == &outer->left ? &outer->right : &outer->left;
-}
 /* What a row of this weight and count stands for alone: in a semi join where it has a partner, else where it has none. */
 static inline ivm__weight ivm__outer_standing(const ivm__outer *outer, ivm__weight weight, uint32_t count)
 {
