@@ -20,8 +20,9 @@
 #include "expression.h"
 
 typedef struct ivm__leaf_spec {
-    ivm_table *table;    /* a bare scan: its delta and rows are read in the table itself. NULL: the leaf has an operator below it */
-    ivm_view *view;      /* a bare scan of a view: the same */
+    ivm_table *table;            /* a bare scan: its delta and rows are read in the table itself. NULL: the leaf has an operator below it */
+    ivm_view *view;              /* a bare scan of a view: the same */
+    const ivm__heading *heading; /* the table's columns as the leaf numbers them; NULL: as they are now */
     ivm__operator *scan; /* where the leaf is a scan with filters and projects above, that scan: the leaf's rows are kept only once a term
                                 reads them, and then loaded through it. NULL: kept from the start */
     uint32_t columns_count;

@@ -27,7 +27,7 @@ static ivm_status leaf_layout(ivm__join *join, ivm__join_leaf *leaf, const ivm__
 
 static ivm_status leaf_init(ivm__join *join, ivm__join_leaf *leaf, const ivm__leaf_spec *spec, uint32_t columns_first)
 {
-    leaf->bare = (ivm__source){ spec->table, spec->view, spec->table ? spec->table->heading : NULL };
+    leaf->bare = (ivm__source){ spec->table, spec->view, spec->table && !spec->heading ? spec->table->heading : spec->heading };
     assert(!(ivm__leaf_is_bare(leaf) && spec->scan) && !(spec->table && spec->view));
     leaf->scan = spec->scan;
     leaf->columns_first = columns_first;
@@ -82,22 +82,24 @@ static ivm_status shared_allocate(ivm__join *join, const ivm__join_spec *spec)
     return shared->probes && shared->words && shared->equal && shared->last ? IVM_OK : IVM_OUT_OF_MEMORY;
 }
 
-static uint32_t key_to(const ivm__probe_spec *spec, uint32_t column)
+/* The key of the probe that is this column of the leaf's table. */
+static uint32_t key_to(const ivm__probe_spec *spec, ivm__source source, uint32_t column)
 {
     uint32_t i = 0;
-    while (i < spec->keys_count && spec->keys[i].to != column) {
+    while (i < spec->keys_count && ivm__source_column(source, spec->keys[i].to) != column) {
         i++;
     }
     return i;
 }
 
-static bool is_table_key(const ivm__probe_spec *spec, const ivm_table *table)
+static bool is_table_key(const ivm__probe_spec *spec, ivm__source source)
 {
+    const ivm_table *table = source.table;
     if (!table || table->key_count == 0 || table->key_count != spec->keys_count) {
         return false;
     }
     for (uint32_t k = 0; k < table->key_count; k++) {
-        if (key_to(spec, table->key[k]) == spec->keys_count) {
+        if (key_to(spec, source, table->key[k]) == spec->keys_count) {
             return false;
         }
     }
@@ -129,9 +131,9 @@ static void probe_fill(const ivm__join *join, ivm__join_probe *probe, const ivm_
     probe->from = words_take(words, spec->keys_count);
     probe->to = words_take(words, spec->keys_count);
     probe->place = words_take(words, spec->keys_count);
-    probe->unique = is_table_key(spec, leaf->bare.table);
+    probe->unique = is_table_key(spec, leaf->bare);
     for (uint32_t k = 0; k < spec->keys_count; k++) {
-        const ivm__probe_key *key = &spec->keys[probe->unique ? key_to(spec, leaf->bare.table->key[k]) : k];
+        const ivm__probe_key *key = &spec->keys[probe->unique ? key_to(spec, leaf->bare, leaf->bare.table->key[k]) : k];
         probe->from[k] = key->from;
         probe->to[k] = key->to;
         probe->place[k] = leaf->place[key->to];

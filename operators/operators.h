@@ -10,6 +10,9 @@
 /* ---- scan: delta(scan T) = delta(T) ---------------------------------------------------------------------------------------------- */
 /* Emits the table's delta at its finish(). */
 ivm_status ivm__scan_create(ivm__memory *memory, ivm_table *table, ivm__operator **operator) IVM_MUST_CHECK;
+/* The same with the columns that the table had under an older heading; those dropped since are not carried. */
+ivm_status ivm__scan_heading_create(ivm__memory *memory, ivm_table *table, const ivm__heading *heading,
+                                    ivm__operator **operator) IVM_MUST_CHECK;
 /* Emits the table's rows as they were before the step (step->loading must be set). */
 ivm_status ivm__scan_load(ivm__operator *scan, ivm__step *step) IVM_MUST_CHECK;
 /* The same of a view's rows. */

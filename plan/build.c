@@ -106,7 +106,7 @@ ivm_plan *ivm__plan_many(ivm__plan_op op, const char *builder, ivm_plan **inputs
         made = inputs[i];
     }
     if (!made) {
-        ivm__builder_fail(IVM_INVALID_ARGUMENT, "%s: an input is NULL", builder);
+        ivm__builder_fail(IVM_INVALID_ARGUMENT, inputs ? "%s: one of the inputs is NULL" : "%s: the inputs are NULL", builder);
     } else if (inputs_count < 2) {
         ivm__builder_fail(IVM_INVALID_PLAN, "%s: two inputs or more are wanted, not %zu", builder, inputs_count);
         made = false;

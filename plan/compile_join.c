@@ -23,7 +23,8 @@ static ivm_status compile_leaf(ivm__compiler *it, const ivm__graph_leaf *leaf, i
     if (leaf->node->op == IVM__PLAN_SCAN) {
         spec->table = leaf->node->table;
         spec->view = leaf->node->view;
-        spec->types = spec->table ? spec->table->types : spec->view->types;
+        spec->heading = leaf->node->heading;
+        spec->types = spec->table ? spec->heading->types : spec->view->types;
         return IVM_OK;
     }
     uint32_t first = it->program->operators_count;

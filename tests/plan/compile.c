@@ -98,7 +98,7 @@ Test(plan_compile, an_aggregate_keeps_the_rows_of_a_view_itself)
 
 Test(plan_compile, bare_scans_below_a_join_have_no_operator)
 {
-    wires_to(counted(ivm_plan_join(scan_of("f", NULL), scan_of("d", NULL), "f.d = d.id")), "join>1:0 aggregate");
+    wires_to(counted(ivm_plan_join(scan_of("e", NULL), scan_of("d", NULL), "d.e = e.id")), "join>1:0 aggregate");
     cr_assert_eq(made.planned.joins_count, 1u);
     cr_assert_eq(made.planned.graphs[0]->leaves_count, 2u);
     cr_assert_not_null(made.planned.plans[0]);
