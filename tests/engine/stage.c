@@ -19,7 +19,7 @@ static ivm_error error;
         model_batch_clear(&batch);                                                                                                         \
     } while (0)
 
-enum { BAG, BY_K, BY_S_K, LOG, KEYED_LOG, PLAIN };
+enum { BAG, BY_K, BY_S_K, LOG, KEYED_LOG, PLAIN, SIGNED };
 
 /* ---- Against the model ----------------------------------------------------------------------------------------------------------- */
 
@@ -172,6 +172,48 @@ Test(engine_stage, weights_add_up_to_int64_and_no_further)
     PUSH(IVM_DUPLICATE_KEY);
     part(BAG, IVM_WEIGHTED), model_row_add(&batch, 0, 0, 0, -INT64_MAX), model_row_add(&batch, 2, 0, 0, 3000000000);
     PUSH(IVM_OK);
+    model_close(&tested);
+}
+
+Test(engine_stage, a_retraction_may_come_before_its_row)
+{
+    model_open(&tested);
+    part(SIGNED, IVM_DELETE), row(1, 1, -1);
+    PUSH(IVM_OK);
+    part(SIGNED, IVM_WEIGHTED), model_row_add(&batch, 1, 1, -1, -5), model_row_add(&batch, 2, 0, 0, INT64_MIN);
+    PUSH(IVM_OK);
+    cr_assert_eq(tested.handles[SIGNED]->store.rows_live, 2);
+    part(SIGNED, IVM_INSERT), row(1, 1, -1), row(1, 1, -1), row(1, 1, -1); /* no negative weight: not consolidated */
+    PUSH(IVM_OK);
+    part(SIGNED, IVM_DELETE), row(2, 0, 0);
+    PUSH(IVM_OVERFLOW);
+    cr_assert_str_eq(error.message, "table signed: the weight is out of range of (0, \"\", 12.34)");
+    part(SIGNED, IVM_WEIGHTED), model_row_add(&batch, 3, 0, 0, INT64_MIN), model_row_add(&batch, 3, 0, 0, -1);
+    PUSH(IVM_OVERFLOW);
+    part(SIGNED, IVM_WEIGHTED), model_row_add(&batch, 2, 0, 0, INT64_MAX), model_row_add(&batch, 2, 0, 0, 1);
+    PUSH(IVM_OVERFLOW); /* it would come to nothing, but the batch's own weight is past int64 */
+    part(SIGNED, IVM_WEIGHTED), model_row_add(&batch, 1, 1, -1, 3), model_row_add(&batch, 2, 0, 0, INT64_MAX);
+    PUSH(IVM_OK);
+    part(SIGNED, IVM_INSERT), row(2, 0, 0);
+    PUSH(IVM_OK);
+    cr_assert_eq(tested.handles[SIGNED]->store.rows_live, 0);
+    cr_assert_eq(tested.handles[SIGNED]->whole->used, 0);
+    model_close(&tested);
+}
+
+Test(engine_stage, negative_weights_go_with_no_key)
+{
+    model_open(&tested);
+    ivm_column_definition column = { "k", IVM_INT64, false };
+    ivm_table_options keyed = { .columns = &column, .columns_count = 1, .key = "k", .allow_negative = true };
+    ivm_table_options append_only = { .columns = &column, .columns_count = 1, .append_only = true, .allow_negative = true };
+    ivm_table *table;
+    cr_assert_eq(ivm_table_create(tested.engine, "t", &keyed, &table, &error), IVM_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.message, "table t: negative weights go with neither a key nor append_only");
+    cr_assert_eq(ivm_table_create(tested.engine, "t", &append_only, &table, &error), IVM_INVALID_ARGUMENT);
+    part(SIGNED, IVM_UPSERT), row(1, 1, 1);
+    cr_assert_eq(model_push(&tested, &batch, 1, NULL, &error), IVM_INVALID_ARGUMENT);
+    model_batch_clear(&batch);
     model_close(&tested);
 }
 

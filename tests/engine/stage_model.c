@@ -188,8 +188,8 @@ static ivm_status table_judge(const model_table *table, const __int128 *delta)
     for (uint32_t r = 0; r < MODEL_ROWS; r++) {
         __int128 after = table->weights[r] + delta[r];
         goes |= delta[r] < 0;
-        missing |= after < 0;
-        overflow |= after > INT64_MAX || delta[r] > INT64_MAX || delta[r] < INT64_MIN;
+        missing |= after < 0 && !table->allow_negative;
+        overflow |= after > INT64_MAX || after < INT64_MIN || delta[r] > INT64_MAX || delta[r] < INT64_MIN;
     }
     if (table->append_only && goes) {
         return IVM_APPEND_ONLY_VIOLATION;

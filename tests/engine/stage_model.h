@@ -9,7 +9,7 @@
 
 #define MODEL_COLUMNS 3u
 #define MODEL_ROWS 60u /* 5 x 4 x 3: each column's values and null */
-#define MODEL_TABLES 6u
+#define MODEL_TABLES 7u
 #define MODEL_PARTS_MAX 8u
 
 typedef struct model_row {
@@ -22,7 +22,7 @@ typedef struct model_table {
     uint32_t key_columns[MODEL_COLUMNS], key_count;
     ivm_type types[MODEL_COLUMNS];
     bool not_null[MODEL_COLUMNS];
-    bool append_only;
+    bool append_only, allow_negative;
     __int128 weights[MODEL_ROWS];
 } model_table;
 

@@ -414,6 +414,7 @@ static const model_table tables[MODEL_TABLES] = {
       .append_only = true,
       .not_null = { true, false, true } },
     { .name = "plain", .types = { IVM_INT64, IVM_STRING, IVM_TIMESTAMP }, .not_null = { true, true, true } },
+    { .name = "signed", .types = { IVM_INT64, IVM_STRING, IVM_DECIMAL(38, 2) }, .not_null = { true }, .allow_negative = true },
 };
 
 static void table_make(model *it, uint32_t t)
@@ -424,9 +425,11 @@ static void table_make(model *it, uint32_t t)
     for (uint32_t c = 0; c < MODEL_COLUMNS; c++) {
         columns[c] = (ivm_column_definition){ names[c], table->types[c], table->not_null[c] };
     }
-    ivm_table_options options = {
-        .columns = columns, .columns_count = MODEL_COLUMNS, .key = table->key, .append_only = table->append_only
-    };
+    ivm_table_options options = { .columns = columns,
+                                  .columns_count = MODEL_COLUMNS,
+                                  .key = table->key,
+                                  .append_only = table->append_only,
+                                  .allow_negative = table->allow_negative };
     cr_assert_eq(ivm_table_create(it->engine, table->name, &options, &it->handles[t], NULL), IVM_OK);
 }
 
@@ -502,6 +505,13 @@ const char *model_differs(model *it)
             return it->tables[t].name;
         }
         const ivm_table *table = it->handles[t];
+        uint64_t present = 0;
+        for (uint32_t r = 0; r < MODEL_ROWS; r++) {
+            present += weights[r] != 0;
+        }
+        if (table->allow_negative && table->store.rows_live != present) {
+            return "equal rows that stand apart";
+        }
         for (const ivm__index *index = table->store.indexes; index; index = index->next_of_store) {
             const char *wrong = ivm__index_validate(index);
             if (wrong) {
