@@ -1,29 +1,27 @@
-/* Exact float sums, the state of sum and avg over float64.
+/* Exact float sums, the state of sum, avg and the variances over float64.
  *
- *     finite part = sum of digit[i] * 2^(32 * (low + i) - 1088)
+ *     finite part = sum of digit[i] * 2^(32 * (low + i) - 1088)        of squares: - 2176
  *
  * A digit is an int64, so that a value is added to three of them without carrying; only after thousands of additions are the carries
  * moved up. The window of digits grows both ways, to what the values need. 2^-1088 is the first power below all doubles that makes every
- * second digit start a 64-bit limb of the whole. Cost: three additions a value of weight 1 or -1, else four for each non-zero 32 bits of
- * the weight; reading: the digits, and for an average one division. */
+ * second digit start a 64-bit limb of the whole; squares have twice the range and twice the digits. Cost: three additions a value of weight 1
+ * or -1, six a square, else four or eight for each non-zero 32 bits of the weight; reading: the digits, and for an average one division. */
 #include "exact_sum.h"
 
 #include <math.h>
 
-#include "wide.h"
-
 typedef unsigned __int128 magnitude;
 
 #define WEIGHT_MAX ((ivm__weight)(~(magnitude)0 >> 1))
+#define MANTISSA 0xfffffffffffffull
 
 enum {
     UNIT_EXPONENT = -1088,
     SHIFT_OF_SUBNORMAL = 14, /* 2^-1074 above the unit */
-    DIGITS_MAX = 80,         /* 2^1024 is digit 66; then 128 bits of weight, 64 of the number of rows, and one for the carry */
-    DIGIT_PAIRS_MAX = DIGITS_MAX / 2 + 2,
-    PENDING_MAX = 4096, /* each adds less than 2^32 to a digit */
+    DIGITS_MAX = 144,        /* 2^2048 is digit 132; then 128 bits of weight, 64 of the number of rows, and some for the carry */
+    PENDING_MAX = 4096,      /* each adds less than 2^32 to a digit */
 };
-static_assert(DIGIT_PAIRS_MAX <= IVM__QUOTIENT_LIMBS_MAX, "an average's numerator fits a quotient");
+static_assert(DIGITS_MAX / 2 + 2 <= IVM__BIG_LIMBS_MAX, "a sum is a big number");
 
 typedef struct specials {
     ivm__weight nans, plus, minus; /* net numbers of NaN, infinity, -infinity */
@@ -41,6 +39,13 @@ static size_t size_of(uint32_t count)
 {
     return sizeof(ivm__exact_sum) + count * sizeof(int64_t);
 }
+
+/* A value or a square in digits: part[0] + part[1] * 2^64, of at most 96 bits each, from digit `first` on. */
+typedef struct placed {
+    magnitude part[2];
+    uint32_t parts; /* that are given */
+    uint32_t first;
+} placed;
 
 /* Makes the window cover digits first..last of the whole, at once one that covers what it has. */
 static ivm_status window_grow(ivm__memory *memory, ivm__exact_sum **sum, uint32_t first, uint32_t last)
@@ -121,27 +126,36 @@ static inline void digits_add(int64_t *digits, magnitude product, int64_t sign)
     digits[2] += ((int64_t)(uint32_t)(product >> 64) ^ sign) - sign;
 }
 
-/* mantissa (53 bits) times any weight, from digit `first` on. */
-static ivm_status product_add(ivm__memory *memory, ivm__exact_sum **sum, magnitude mantissa, uint32_t first, ivm__weight weight)
+/* A value times any weight. */
+static ivm_status product_add(ivm__memory *memory, ivm__exact_sum **sum, const placed *value, ivm__weight weight)
 {
     int64_t sign = weight < 0 ? -1 : 0;
     magnitude size = weight < 0 ? -(magnitude)weight : (magnitude)weight;
-    uint32_t parts = size >> 96 ? 4 : size >> 64 ? 3 : size >> 32 ? 2 : 1;
+    uint32_t factors = size >> 96 ? 4 : size >> 64 ? 3 : size >> 32 ? 2 : 1, first = value->first;
+    uint32_t last = first + factors + 2 * value->parts, additions = factors * value->parts;
     const ivm__exact_sum *self = *sum;
-    if (!self || self->low > first || self->low + self->count < first + parts + 3) {
-        IVM_TRY(window_grow(memory, sum, first, first + parts + 2));
+    if (!self || self->low > first || self->low + self->count <= last) {
+        IVM_TRY(window_grow(memory, sum, first, last));
     }
-    if ((*sum)->pending + parts > PENDING_MAX) {
+    if ((*sum)->pending + additions > PENDING_MAX) {
         IVM_TRY(carries_move(memory, sum));
     }
     int64_t *digits = (*sum)->digits + (first - (*sum)->low);
-    for (uint32_t i = 0; i < parts; i++) {
-        magnitude product = mantissa * (uint32_t)(size >> 32 * i);
-        digits_add(digits + i, product, sign);
-        digits[i + 3] += ((int64_t)(product >> 96) ^ sign) - sign;
+    for (uint32_t i = 0; i < additions; i++) {
+        uint32_t factor = i % factors, part = i / factors;
+        magnitude product = value->part[part] * (uint32_t)(size >> 32 * factor);
+        digits_add(digits + factor + 2 * part, product, sign);
+        digits[factor + 2 * part + 3] += ((int64_t)(product >> 96) ^ sign) - sign;
     }
-    (*sum)->pending += parts;
+    (*sum)->pending += additions;
     return IVM_OK;
+}
+
+/* Whether a value in one part or two can be added as it is: its weight is 1 or -1, its digits are there, and no carry is due. */
+static inline bool window_covers(const ivm__exact_sum *self, uint32_t first, uint32_t parts, ivm__weight weight)
+{
+    return ivm__likely(self && self->low <= first && first + 1 + 2 * parts <= (uint32_t)self->low + self->count &&
+                       self->pending + parts <= PENDING_MAX && (weight == 1 || weight == -1));
 }
 
 ivm_status ivm__exact_sum_add(ivm__memory *memory, ivm__exact_sum **sum, double value, ivm__weight weight)
@@ -150,7 +164,7 @@ ivm_status ivm__exact_sum_add(ivm__memory *memory, ivm__exact_sum **sum, double 
     uint64_t word;
     memcpy(&word, &value, sizeof word);
     uint32_t field = word >> 52 & 0x7ff;
-    uint64_t mantissa = word & 0xfffffffffffffull;
+    uint64_t mantissa = word & MANTISSA;
     if (weight == 0 || !(mantissa | field)) {
         return IVM_OK;
     }
@@ -159,19 +173,42 @@ ivm_status ivm__exact_sum_add(ivm__memory *memory, ivm__exact_sum **sum, double 
     }
     mantissa |= (uint64_t)(field != 0) << 52;
     uint32_t shift = SHIFT_OF_SUBNORMAL + field - (field != 0), first = shift / 32;
-    magnitude placed = (magnitude)mantissa << shift % 32;
+    magnitude at_digit = (magnitude)mantissa << shift % 32;
     ivm__exact_sum *self = *sum;
-    if (ivm__likely(self && self->low <= first && first + 3 <= (uint32_t)self->low + self->count && self->pending < PENDING_MAX &&
-                    (weight == 1 || weight == -1))) {
-        digits_add(self->digits + (first - self->low), placed, (weight < 0) ^ (word >> 63) ? -1 : 0);
+    if (window_covers(self, first, 1, weight)) {
+        digits_add(self->digits + (first - self->low), at_digit, (weight < 0) ^ (word >> 63) ? -1 : 0);
         self->pending++;
         return IVM_OK;
     }
-    return product_add(memory, sum, placed, first, word >> 63 ? -weight : weight);
+    return product_add(memory, sum, &(placed){ { at_digit }, 1, first }, word >> 63 ? -weight : weight);
 }
 
-/* NaN or an infinity where values that are no numbers decide the sum, by their net numbers. */
-static bool specials_decide(const ivm__exact_sum *sum, double *value)
+ivm_status ivm__exact_sum_add_square(ivm__memory *memory, ivm__exact_sum **squares, double value, ivm__weight weight)
+{
+    assert(weight >= -WEIGHT_MAX);
+    uint64_t word;
+    memcpy(&word, &value, sizeof word);
+    uint32_t field = word >> 52 & 0x7ff;
+    uint64_t mantissa = word & MANTISSA;
+    if (weight == 0 || !(mantissa | field) || field == 0x7ff) {
+        return IVM_OK;
+    }
+    mantissa |= (uint64_t)(field != 0) << 52;
+    uint32_t shift = 2 * (SHIFT_OF_SUBNORMAL + field - (field != 0)), first = shift / 32;
+    magnitude square = (magnitude)mantissa * mantissa;
+    magnitude low = (magnitude)(uint64_t)square << shift % 32, high = (square >> 64) << shift % 32;
+    ivm__exact_sum *self = *squares;
+    if (window_covers(self, first, 2, weight)) {
+        int64_t *digits = self->digits + (first - self->low), sign = weight < 0 ? -1 : 0;
+        digits_add(digits, low, sign);
+        digits_add(digits + 2, high, sign);
+        self->pending += 2;
+        return IVM_OK;
+    }
+    return product_add(memory, squares, &(placed){ { low, high }, 2, first }, weight);
+}
+
+bool ivm__exact_sum_special(const ivm__exact_sum *sum, double *value)
 {
     const specials *net = sum ? sum->specials : NULL;
     if (!net || !(net->nans || net->plus || net->minus)) {
@@ -215,7 +252,7 @@ static uint32_t digits_settle(const ivm__exact_sum *sum, uint32_t digits[DIGITS_
 double ivm__exact_sum_value(const ivm__exact_sum *sum)
 {
     double special;
-    if (specials_decide(sum, &special)) {
+    if (ivm__exact_sum_special(sum, &special)) {
         return special;
     }
     uint32_t digits[DIGITS_MAX + 2];
@@ -237,30 +274,36 @@ double ivm__exact_sum_value(const ivm__exact_sum *sum)
     return ivm__double_round(negative, (uint64_t)(top >> dropped), rest, exponent);
 }
 
+void ivm__exact_sum_number(const ivm__exact_sum *sum, bool squares, ivm__big *number)
+{
+    uint32_t digits[DIGITS_MAX + 2];
+    number->negative = false;
+    number->count = 0;
+    number->exponent = 0;
+    uint32_t count = sum ? digits_settle(sum, digits, &number->negative) : 0;
+    if (!count) {
+        return;
+    }
+    uint32_t odd = sum->low % 2; /* then the first limb begins with a digit of 0 */
+    number->count = (odd + count + 1) / 2;
+    number->exponent = 32 * (int32_t)(sum->low - odd) + (squares ? 2 * UNIT_EXPONENT : UNIT_EXPONENT);
+    memset(number->limb, 0, number->count * sizeof *number->limb);
+    for (uint32_t i = 0; i < count; i++) {
+        number->limb[(odd + i) / 2] |= (uint64_t)digits[i] << 32 * ((odd + i) % 2);
+    }
+}
+
 double ivm__exact_sum_average(const ivm__exact_sum *sum, ivm__weight count)
 {
     assert(count > 0);
     double special;
-    if (specials_decide(sum, &special)) {
+    if (ivm__exact_sum_special(sum, &special)) {
         return special;
     }
-    uint32_t digits[DIGITS_MAX + 2];
-    bool negative = false;
-    uint32_t digits_count = sum ? digits_settle(sum, digits, &negative) : 0;
-    if (!digits_count) {
-        return 0;
-    }
-    /* Whole limbs that both numerator and denominator would end in are left out. */
-    enum { UNIT_LIMBS = -UNIT_EXPONENT / 64 };
-    uint32_t common = sum->low / 2u < UNIT_LIMBS ? sum->low / 2u : UNIT_LIMBS;
-    uint64_t numerator[DIGIT_PAIRS_MAX] = { 0 }, denominator[UNIT_LIMBS + 2] = { 0 };
-    for (uint32_t i = 0; i < digits_count; i++) {
-        uint32_t at = sum->low + i - 2 * common;
-        numerator[at / 2] |= (uint64_t)digits[i] << 32 * (at % 2);
-    }
-    denominator[UNIT_LIMBS - common] = (uint64_t)count;
-    denominator[UNIT_LIMBS - common + 1] = (uint64_t)(count >> 64);
-    return ivm__quotient_round(negative, numerator, DIGIT_PAIRS_MAX, denominator, UNIT_LIMBS - common + 2);
+    ivm__big number;
+    ivm__exact_sum_number(sum, false, &number);
+    const uint64_t denominator[2] = { (uint64_t)count, (uint64_t)(count >> 64) };
+    return ivm__quotient_double(&(ivm__quotient){ number.negative, number.exponent, number.limb, denominator, number.count, 2 });
 }
 
 size_t ivm__exact_sum_image_size(const ivm__exact_sum *sum)

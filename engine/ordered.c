@@ -24,9 +24,14 @@ struct ivm__ordered_change {
 };
 static_assert(sizeof(struct ivm__ordered_change) == sizeof(ivm__wide), "a slot takes a cell or a weight");
 
+static ivm__ordered_form form_of(ivm_type type)
+{
+    return IVM_TYPE_KIND(type) == IVM_STRING ? IVM__ORDERED_TEXT : ivm__type_is_wide(type) ? IVM__ORDERED_WIDE : IVM__ORDERED_WORD;
+}
+
 void ivm__ordered_init(ivm__ordered *ordered, ivm__memory *memory, ivm__texts *texts, ivm_type type)
 {
-    *ordered = (ivm__ordered){ .memory = memory, .texts = texts, .type = type };
+    *ordered = (ivm__ordered){ .memory = memory, .texts = texts, .type = type, .form = form_of(type) };
 }
 
 static void changes_release(ivm__ordered *ordered)
@@ -123,8 +128,9 @@ static inline ivm__weight weight_sum(ivm__weight a, ivm__weight b)
 
 /* ---- Steps -------------------------------------------------------------------------------------------------------------------------- */
 
-ivm_status ivm__ordered_add(ivm__ordered *ordered, uint32_t group, ivm__wide cell, ivm__weight weight)
+ivm_status ivm__ordered_add_crossing(ivm__ordered *ordered, uint32_t group, ivm__wide cell, ivm__weight weight, int *crossed)
 {
+    *crossed = 0;
     if (weight == 0) {
         return IVM_OK;
     }
@@ -143,9 +149,17 @@ ivm_status ivm__ordered_add(ivm__ordered *ordered, uint32_t group, ivm__wide cel
             ivm__texts_acquire(ordered->texts, ivm__ordered_key_text(key));
         }
     }
+    bool was = *net > 0;
     *net = weight_sum(*net, weight);
+    *crossed = (*net > 0) - was;
     addition_write(ordered, key, weight, *net == 0);
     return IVM_OK;
+}
+
+ivm_status ivm__ordered_add(ivm__ordered *ordered, uint32_t group, ivm__wide cell, ivm__weight weight)
+{
+    int crossed;
+    return ivm__ordered_add_crossing(ordered, group, cell, weight, &crossed);
 }
 
 /* Removes the entries of weight 0 that changes left so, and ends the step. */

@@ -9,10 +9,15 @@ static_assert(sizeof(ivm__ordered_node) % 16 == 0, "cells of 16 bytes are aligne
 static_assert(IVM__ORDERED_FANOUT % 2 == 0, "weights are aligned behind cells of 8 bytes");
 static_assert((MERGE_MAX + 1) / 2 >= IVM__ORDERED_FILL_MIN, "two neighbours that do not become one both have enough");
 
+/* Bytes of a weight or child. */
+static size_t payload_size(ivm__ordered_form form, uint32_t level)
+{
+    return level ? sizeof(ivm__ordered_node *) : form == IVM__ORDERED_ROW ? 0 : sizeof(ivm__weight);
+}
+
 size_t ivm__ordered_node_size(ivm__ordered_form form, uint32_t level)
 {
-    size_t payload_size = level ? sizeof(ivm__ordered_node *) : sizeof(ivm__weight);
-    return sizeof(ivm__ordered_node) + IVM__ORDERED_FANOUT * (ivm__ordered_cell_size(form) + payload_size);
+    return sizeof(ivm__ordered_node) + IVM__ORDERED_FANOUT * (ivm__ordered_cell_size(form) + payload_size(form, level));
 }
 
 ivm__ordered_node *ivm__ordered_node_make(ivm__memory *memory, ivm__ordered_form form, uint32_t level)
@@ -31,6 +36,7 @@ void ivm__ordered_node_free(ivm__memory *memory, ivm__ordered_node *node)
 
 int ivm__ordered_key_compare(ivm__ordered_form form, ivm__ordered_key a, ivm__ordered_key b)
 {
+    assert(form != IVM__ORDERED_ROW);
     if (a.group != b.group) {
         return a.group < b.group ? -1 : 1;
     }
@@ -97,9 +103,10 @@ uint32_t ivm__ordered_node_rank(const ivm__ordered_node *node, ivm__ordered_key 
         return rank_word(node, key);
     case IVM__ORDERED_WIDE:
         return rank_wide(node, key);
-    case IVM__ORDERED_TEXT:
+    default:
         break;
     }
+    assert(node->form == IVM__ORDERED_TEXT);
     return rank_text(node, key);
 }
 
@@ -122,14 +129,14 @@ static void entries_move(ivm__ordered_node *to, uint32_t to_at, const ivm__order
     uint8_t *cells = (uint8_t *)ivm__ordered_words(to);
     const uint8_t *from_cells = (const uint8_t *)ivm__ordered_words(from);
     memmove(cells + to_at * cell_size, from_cells + from_at * cell_size, count * cell_size);
-    size_t size = to->level ? sizeof(ivm__ordered_node *) : sizeof(ivm__weight);
+    size_t size = payload_size((ivm__ordered_form)to->form, to->level);
     memmove(ivm__ordered_payload(to) + to_at * size, ivm__ordered_payload(from) + from_at * size, count * size);
 }
 
 static void key_write(ivm__ordered_node *node, uint32_t at, ivm__ordered_key key)
 {
     node->groups[at] = key.group;
-    if (node->form == IVM__ORDERED_WIDE) {
+    if (ivm__ordered_cell_size((ivm__ordered_form)node->form) == sizeof(ivm__ordered_cell)) {
         ivm__ordered_wides(node)[at] = key.cell;
     } else {
         ivm__ordered_words(node)[at] = (uint64_t)key.cell;

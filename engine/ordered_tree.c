@@ -1,23 +1,10 @@
-/* The B+ tree of the ordered multisets: paths from leaf to root, and the one entry that a path leads to put in or taken out. All nodes that
- * an insertion's splits need are made before it touches any; a removal makes none, and neighbours with little left become one.
+/* The B+ tree of the ordered multisets and of sorted rows: paths from leaf to root, and the one entry that a path leads to put in or taken
+ * out. All nodes that an insertion's splits need are made before it touches any; a removal makes none, and neighbours with little left
+ * become one.
  * Cost: a node a level searched, and moved within where an entry comes or goes. */
 #include "ordered_tree.h"
 
-static ivm__ordered_form form_of(ivm_type type)
-{
-    return IVM_TYPE_KIND(type) == IVM_STRING ? IVM__ORDERED_TEXT : ivm__type_is_wide(type) ? IVM__ORDERED_WIDE : IVM__ORDERED_WORD;
-}
-
 /* ---- Paths -------------------------------------------------------------------------------------------------------------------------- */
-
-/* All lines of a node's keys at once (of half, for decimals), where a search would wait for one after the other: measured at 5 to 25 %
- * of an insertion into a tree of a million. */
-static inline void keys_prefetch(const ivm__ordered_node *node)
-{
-    for (size_t offset = 0; offset < sizeof *node + IVM__ORDERED_FANOUT * sizeof(uint64_t); offset += 64) {
-        __builtin_prefetch((const uint8_t *)node + offset);
-    }
-}
 
 bool ivm__ordered_path_find(const ivm__ordered *ordered, ivm__ordered_key key, ivm__ordered_path *path)
 {
@@ -33,7 +20,7 @@ bool ivm__ordered_path_find(const ivm__ordered *ordered, ivm__ordered_key key, i
         }
         path->at[level] = equal || !rank ? rank : rank - 1;
         node = ivm__ordered_children(node)[path->at[level]];
-        keys_prefetch(node);
+        ivm__ordered_keys_prefetch(node);
     }
     return false;
 }
@@ -94,7 +81,7 @@ static void node_drop(ivm__ordered *ordered, ivm__ordered_node *node)
 /* One node for each level from 0 to count - 1. On failure none. */
 static ivm_status spares_make(ivm__ordered *ordered, ivm__ordered_node **spares, uint32_t count)
 {
-    ivm__ordered_form form = form_of(ordered->type);
+    ivm__ordered_form form = (ivm__ordered_form)ordered->form;
     assert(count <= IVM__ORDERED_LEVELS_MAX);
     for (uint32_t level = 0; level < count; level++) {
         spares[level] = ivm__ordered_node_make(ordered->memory, form, level);
@@ -157,8 +144,10 @@ ivm_status ivm__ordered_tree_insert(ivm__ordered *ordered, ivm__ordered_path *pa
     ivm__ordered_node *leaf = path->node[0];
     uint32_t at = path->at[0];
     ivm__ordered_node *right = key_put(&leaf, &at, key, spares[0]);
-    *weight = &ivm__ordered_weights(leaf)[at];
-    **weight = 0;
+    *weight = ordered->form == IVM__ORDERED_ROW ? NULL : &ivm__ordered_weights(leaf)[at];
+    if (*weight) {
+        **weight = 0;
+    }
     ordered->entries_count++;
     for (uint32_t level = 1; level < ordered->height && (right || !at); level++) {
         ivm__ordered_node *parent = path->node[level], *child = right;
@@ -195,7 +184,7 @@ static void root_lower(ivm__ordered *ordered)
 
 void ivm__ordered_tree_remove(ivm__ordered *ordered, const ivm__ordered_path *path)
 {
-    if (IVM_TYPE_KIND(ordered->type) == IVM_STRING) {
+    if (ordered->form == IVM__ORDERED_TEXT) {
         ivm__texts_release(ordered->texts, ivm__ordered_key_text(ivm__ordered_node_key(path->node[0], path->at[0])));
     }
     ivm__ordered_node_erase(path->node[0], path->at[0]);
@@ -249,10 +238,14 @@ static const char *leaf_validate(struct audit *audit, const ivm__ordered_node *l
 {
     for (uint32_t i = 0; i < leaf->count; i++) {
         ivm__ordered_key key = ivm__ordered_node_key(leaf, i);
-        if (audit->entries_count && ivm__ordered_key_compare((ivm__ordered_form)leaf->form, audit->last, key) >= 0) {
+        bool row = leaf->form == IVM__ORDERED_ROW; /* of equal cells: sorted.c knows their order */
+        if (audit->entries_count && row && audit->last.cell > key.cell) {
+            return "cells not ascending";
+        }
+        if (audit->entries_count && !row && ivm__ordered_key_compare((ivm__ordered_form)leaf->form, audit->last, key) >= 0) {
             return "entries not ascending";
         }
-        if (!ivm__ordered_weights(leaf)[i] && !audit->ordered->changes_count) {
+        if (!row && !ivm__ordered_weights(leaf)[i] && !audit->ordered->changes_count) {
             return "an entry of weight 0 between steps";
         }
         if (leaf->form == IVM__ORDERED_TEXT && ivm__ordered_key_text(key)->references == 0) {
@@ -267,7 +260,7 @@ static const char *leaf_validate(struct audit *audit, const ivm__ordered_node *l
 static const char *tree_validate(struct audit *audit, const ivm__ordered_node *top, uint32_t level)
 {
     uint32_t least = top != audit->ordered->root ? IVM__ORDERED_FILL_MIN : level ? 2 : 1;
-    if (top->level != level || top->form != form_of(audit->ordered->type)) {
+    if (top->level != level || top->form != audit->ordered->form) {
         return "a node of the wrong kind";
     }
     if (top->count < least || top->count > IVM__ORDERED_FANOUT) {

@@ -1,4 +1,4 @@
-/* The B+ tree of the ordered multisets. */
+/* The B+ tree of the ordered multisets, and of sorted rows. */
 #ifndef IVM__ORDERED_TREE_H
 #define IVM__ORDERED_TREE_H
 
@@ -22,8 +22,8 @@ bool ivm__ordered_path_next(ivm__ordered_path *path, uint32_t height);
 /* Back to the leaf before, past its last entry. */
 bool ivm__ordered_path_previous(ivm__ordered_path *path, uint32_t height);
 
-/* Inserts an entry of weight 0 where the path leads and tells where its weight is; a text's reference is the caller's to take. Fails for
- * memory alone, then nothing has changed. */
+/* Inserts an entry of weight 0 where the path leads and tells where its weight is (of a sorted row: NULL); a text's reference is the caller's to
+ * take. Fails for memory alone, then nothing has changed. */
 ivm_status ivm__ordered_tree_insert(ivm__ordered *ordered, ivm__ordered_path *path, ivm__ordered_key key,
                                     ivm__weight **weight) IVM_MUST_CHECK;
 /* Removes the entry and its text's reference. */

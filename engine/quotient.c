@@ -1,4 +1,4 @@
-/* The double nearest to a quotient of big integers, rounded once: averages, decimals as floats, exact float sums.
+/* The double nearest to a quotient of big integers, rounded once: averages, variances, decimals as floats.
  *
  *     N / D = q * 2^e + rest,   q of 63 or 64 bits from one step of long division,   rest above 0 or not: enough to round to nearest even
  *
@@ -114,25 +114,35 @@ static uint32_t limbs_bits(const uint64_t *limbs, uint32_t count)
     return 64 * count - (uint32_t)__builtin_clzll(limbs[count - 1]);
 }
 
-double ivm__quotient_round(bool negative, const uint64_t *numerator, uint32_t numerator_limbs, const uint64_t *denominator,
-                           uint32_t denominator_limbs)
+double ivm__quotient_double(const ivm__quotient *quotient)
 {
-    numerator_limbs = limbs_trim(numerator, numerator_limbs);
-    denominator_limbs = limbs_trim(denominator, denominator_limbs);
+    uint32_t numerator_limbs = limbs_trim(quotient->numerator, quotient->numerator_limbs);
+    uint32_t denominator_limbs = limbs_trim(quotient->denominator, quotient->denominator_limbs);
     assert(denominator_limbs);
     if (!numerator_limbs) {
         return 0;
     }
-    uint32_t numerator_bits = limbs_bits(numerator, numerator_limbs), denominator_bits = limbs_bits(denominator, denominator_limbs);
+    uint32_t numerator_bits = limbs_bits(quotient->numerator, numerator_limbs);
+    uint32_t denominator_bits = limbs_bits(quotient->denominator, denominator_limbs);
     uint32_t count = numerator_bits > 64 * denominator_limbs + 63 ? numerator_bits / 64 : denominator_limbs;
     uint64_t remainder[IVM__QUOTIENT_LIMBS_MAX + 1], divisor[IVM__QUOTIENT_LIMBS_MAX];
     assert(count <= IVM__QUOTIENT_LIMBS_MAX);
     uint32_t numerator_shift = 64 * count + 63 - numerator_bits, denominator_shift = 64 * count - denominator_bits;
-    limbs_shift(numerator, numerator_limbs, numerator_shift, remainder, count + 1);
-    limbs_shift(denominator, denominator_limbs, denominator_shift, divisor, count);
-    uint64_t quotient = limbs_divide(remainder, divisor, count);
+    limbs_shift(quotient->numerator, numerator_limbs, numerator_shift, remainder, count + 1);
+    limbs_shift(quotient->denominator, denominator_limbs, denominator_shift, divisor, count);
+    uint64_t bits = limbs_divide(remainder, divisor, count);
     bool rest = limbs_trim(remainder, count + 1) != 0;
-    return ivm__double_round(negative, quotient, rest, (int32_t)denominator_shift - (int32_t)numerator_shift);
+    return ivm__double_round(quotient->negative, bits, rest, (int32_t)denominator_shift - (int32_t)numerator_shift + quotient->exponent);
+}
+
+double ivm__quotient_round(bool negative, const uint64_t *numerator, uint32_t numerator_limbs, const uint64_t *denominator,
+                           uint32_t denominator_limbs)
+{
+    return ivm__quotient_double(&(ivm__quotient){ .negative = negative,
+                                                  .numerator = numerator,
+                                                  .denominator = denominator,
+                                                  .numerator_limbs = numerator_limbs,
+                                                  .denominator_limbs = denominator_limbs });
 }
 
 double ivm__decimal_to_double(ivm__int256 value, uint32_t scale, ivm__weight count)

@@ -1,47 +1,68 @@
-/* Accumulators: adding rows to groups' states, and reading values from them.
+/* Accumulators: what a state has of each aggregate, saving it and going back, and a chunk's way to the loops that add its rows.
  *
- *     count' = count + w        sum' = sum + v * w        avg = sum / count of non-nulls, rounded once        min, max: an ordered multiset
- *
- * Integer and decimal sums have 128 bits and a carry above them, of 64 bits or, for long decimals, 128: what is in a group at the end fits,
- * and on the way all of it may wrap, for additions modulo a power of two do not mind. The range is checked when a value is read. Cost: a
- * few nanoseconds a row and sum; O(log n) a row for min and max. */
-#include "accumulator.h"
-
-typedef unsigned __int128 magnitude;
-
-typedef struct sum_state {
-    ivm__wide sum;
-    ivm__weight values; /* non-nulls */
-} sum_state;
+ * A chunk comes through one of three ports where weights may be negative: the rows as they are go to counts, sums and variances, those that
+ * are present to all others, and the support says which groups exist and which sums have a value. Else every aggregate takes every chunk.
+ * Cost: see accumulator_add.c. */
+#include "accumulator_inside.h"
 
 /* Longer decimals need more than 192 bits: 80 of value, 63 of a row's weight, 48 of rows and the sign are these. */
 #define CARRY_SHORT_PRECISION_MAX 24u
 
 /* ---- States ----------------------------------------------------------------------------------------------------------------------- */
 
+static bool is_sum(ivm__aggregate_function function)
+{
+    return function == IVM__SUM || function == IVM__AVG;
+}
+
+static bool is_distinct(ivm__aggregate_function function)
+{
+    return function == IVM__COUNT_DISTINCT || function == IVM__SUM_DISTINCT;
+}
+
+static bool is_extreme(ivm__aggregate_function function)
+{
+    return function == IVM__MIN || function == IVM__MAX;
+}
+
+/* How many exact float sums the aggregate has. */
+static uint32_t floats_of(ivm__aggregate_function function, ivm_type argument_type)
+{
+    if (argument_type != IVM_FLOAT64) {
+        return 0;
+    }
+    return is_sum(function) || function == IVM__SUM_DISTINCT ? 1 : ivm__function_is_variance(function) ? 2 : 0;
+}
+
 static void accumulator_init(ivm__accumulator *accumulator, ivm__memory *memory, ivm__texts *texts, const ivm__aggregate_spec *spec)
 {
+    ivm__aggregate_function function = spec->function;
+    ivm_type type = spec->argument ? spec->argument->type : 0;
+    bool sums = is_sum(function), sees_signs = sums || function == IVM__COUNT || ivm__function_is_variance(function);
     *accumulator = (ivm__accumulator){
-        .function = spec->function,
+        .function = function,
         .argument = spec->argument,
         .where = spec->where,
         .type = spec->type,
-        .argument_type = spec->argument ? spec->argument->type : 0,
-        .counts_rows = spec->function == IVM__COUNT && !spec->argument && !spec->where,
+        .argument_type = type,
+        .port = sees_signs ? IVM__AGGREGATE_ROWS : IVM__AGGREGATE_PRESENT,
+        .floats_count = floats_of(function, type),
+        .is_float = floats_of(function, type) > 0,
+        .carries_wide = sums && ivm__type_is_wide(type) && IVM_TYPE_PRECISION(type) > CARRY_SHORT_PRECISION_MAX,
+        .counts_rows = function == IVM__COUNT && !spec->argument && !spec->where,
     };
-    bool sums = spec->function == IVM__SUM || spec->function == IVM__AVG;
-    accumulator->is_float = sums && accumulator->argument_type == IVM_FLOAT64;
-    accumulator->carries_wide =
-        sums && ivm__type_is_wide(accumulator->argument_type) && IVM_TYPE_PRECISION(accumulator->argument_type) > CARRY_SHORT_PRECISION_MAX;
-    if (spec->function == IVM__MIN || spec->function == IVM__MAX) {
-        ivm__ordered_init(&accumulator->ordered, memory, texts, accumulator->argument_type ? accumulator->argument_type : IVM_INT64);
+    if (is_extreme(function) || is_distinct(function)) {
+        ivm__ordered_init(&accumulator->ordered, memory, texts, type ? type : IVM_INT64);
     }
 }
 
-/* Of the carry, or of the pointer to the float sum. */
+/* Of the carry, or of the pointers to float sums. */
 static uint32_t tail_bytes(const ivm__accumulator *accumulator)
 {
-    bool sums = accumulator->function == IVM__SUM || accumulator->function == IVM__AVG;
+    if (accumulator->is_float) {
+        return accumulator->floats_count * (uint32_t)sizeof(ivm__exact_sum *);
+    }
+    bool sums = is_sum(accumulator->function) || accumulator->function == IVM__SUM_DISTINCT;
     return accumulator->carries_wide ? sizeof(ivm__wide) : sums ? sizeof(int64_t) : 0;
 }
 
@@ -50,12 +71,43 @@ static uint32_t wide_bytes(const ivm__accumulator *accumulator)
     switch (accumulator->function) {
     case IVM__COUNT:
         return accumulator->counts_rows ? 0 : sizeof(ivm__weight);
+    case IVM__COUNT_DISTINCT:
+        return sizeof(ivm__weight);
     case IVM__SUM:
     case IVM__AVG:
-        return sizeof(sum_state);
-    default:
+    case IVM__SUM_DISTINCT:
+        return sizeof(ivm__sum_state);
+    case IVM__MIN:
+    case IVM__MAX:
         return 0;
+    case IVM__BOOL_AND:
+    case IVM__BOOL_OR:
+        return sizeof(ivm__bool_state);
+    default:
+        return accumulator->is_float ? sizeof(ivm__weight) : sizeof(ivm__moments);
     }
+}
+
+/* Where everything lies in a state. */
+static void state_lay(ivm__accumulators *accumulators)
+{
+    uint32_t offset = sizeof(ivm__group);
+    for (uint32_t i = 0; i < accumulators->count; i++) {
+        ivm__accumulator *accumulator = &accumulators->list[i];
+        accumulator->wide_offset = offset;
+        offset += wide_bytes(accumulator);
+        if (accumulators->negative && accumulator->function == IVM__SUM) {
+            accumulator->support_offset = offset;
+            offset += sizeof(ivm__weight);
+        }
+    }
+    accumulators->tail_offset = offset;
+    offset += sizeof(ivm__group_tail);
+    for (uint32_t i = 0; i < accumulators->count; i++) {
+        accumulators->list[i].tail_offset = offset;
+        offset += tail_bytes(&accumulators->list[i]);
+    }
+    accumulators->stride = offset <= 32 ? 32 : (offset + 63) / 64 * 64;
 }
 
 ivm_status ivm__accumulators_init(ivm__accumulators *accumulators, ivm__memory *memory, ivm__texts *texts, const ivm__aggregate_spec *specs,
@@ -67,25 +119,28 @@ ivm_status ivm__accumulators_init(ivm__accumulators *accumulators, ivm__memory *
         return IVM_OUT_OF_MEMORY;
     }
     accumulators->count = count;
-    uint32_t offset = sizeof(ivm__group);
     for (uint32_t i = 0; i < count; i++) {
         accumulator_init(&accumulators->list[i], memory, texts, &specs[i]);
-        accumulators->list[i].wide_offset = offset;
-        offset += wide_bytes(&accumulators->list[i]);
     }
-    accumulators->tail_offset = offset;
-    offset += sizeof(ivm__group_tail);
-    for (uint32_t i = 0; i < count; i++) {
-        accumulators->list[i].tail_offset = offset;
-        offset += tail_bytes(&accumulators->list[i]);
-    }
-    accumulators->stride = offset <= 32 ? 32 : (offset + 63) / 64 * 64;
+    state_lay(accumulators);
     return IVM_OK;
 }
 
-static ivm__exact_sum **float_sum(const ivm__accumulator *accumulator, uint8_t *state)
+static void states_release(ivm__accumulators *accumulators)
 {
-    return (ivm__exact_sum **)(void *)(state + accumulator->tail_offset);
+    ivm__release(accumulators->memory, accumulators->states, (size_t)accumulators->capacity * accumulators->stride);
+    accumulators->states = NULL;
+    accumulators->capacity = 0;
+}
+
+void ivm__accumulators_negative(ivm__accumulators *accumulators)
+{
+    states_release(accumulators);
+    accumulators->negative = true;
+    for (uint32_t i = 0; i < accumulators->count; i++) {
+        accumulators->list[i].counts_rows = false; /* a group's rows are those of its support */
+    }
+    state_lay(accumulators);
 }
 
 void ivm__accumulators_deinit(ivm__accumulators *accumulators, uint32_t groups_end, ivm__texts *texts)
@@ -103,7 +158,7 @@ void ivm__accumulators_deinit(ivm__accumulators *accumulators, uint32_t groups_e
         ivm__expression_free(accumulator->where, memory, texts);
     }
     ivm__release(memory, accumulators->list, accumulators->count * sizeof *accumulators->list);
-    ivm__release(memory, accumulators->states, (size_t)accumulators->capacity * accumulators->stride);
+    states_release(accumulators);
     *accumulators = (ivm__accumulators){ 0 };
 }
 
@@ -123,8 +178,9 @@ void ivm__group_free(ivm__accumulators *accumulators, uint32_t group)
 {
     uint8_t *state = ivm__group_state(accumulators, group);
     for (uint32_t i = 0; i < accumulators->count; i++) {
-        if (accumulators->list[i].is_float) {
-            ivm__exact_sum_free(accumulators->memory, *float_sum(&accumulators->list[i], state));
+        const ivm__accumulator *accumulator = &accumulators->list[i];
+        for (uint32_t f = 0; f < accumulator->floats_count; f++) {
+            ivm__exact_sum_free(accumulators->memory, ivm__state_floats(accumulator, state)[f]);
         }
     }
     ivm__group_clear(accumulators, group);
@@ -137,8 +193,9 @@ static size_t saved_size(const ivm__accumulators *accumulators, uint8_t *state)
 {
     size_t size = accumulators->stride;
     for (uint32_t i = 0; i < accumulators->count; i++) {
-        if (accumulators->list[i].is_float) {
-            size += 16 + (ivm__exact_sum_image_size(*float_sum(&accumulators->list[i], state)) + 15) / 16 * 16;
+        const ivm__accumulator *accumulator = &accumulators->list[i];
+        for (uint32_t f = 0; f < accumulator->floats_count; f++) {
+            size += 16 + (ivm__exact_sum_image_size(ivm__state_floats(accumulator, state)[f]) + 15) / 16 * 16;
         }
     }
     return size;
@@ -154,8 +211,9 @@ void *ivm__group_save(const ivm__accumulators *accumulators, uint32_t group, ivm
     memcpy(saved, state, accumulators->stride);
     uint8_t *at = saved + accumulators->stride;
     for (uint32_t i = 0; i < accumulators->count; i++) {
-        if (accumulators->list[i].is_float) {
-            const ivm__exact_sum *sum = *float_sum(&accumulators->list[i], state);
+        const ivm__accumulator *accumulator = &accumulators->list[i];
+        for (uint32_t f = 0; f < accumulator->floats_count; f++) {
+            const ivm__exact_sum *sum = ivm__state_floats(accumulator, state)[f];
             size_t size = ivm__exact_sum_image_size(sum);
             memcpy(at, &size, sizeof size);
             ivm__exact_sum_save(sum, at + 16);
@@ -170,10 +228,11 @@ void ivm__group_restore(ivm__accumulators *accumulators, uint32_t group, const v
     uint8_t *state = ivm__group_state(accumulators, group);
     const uint8_t *at = (const uint8_t *)saved + accumulators->stride;
     for (uint32_t i = 0; i < accumulators->count; i++) {
-        if (accumulators->list[i].is_float) {
+        const ivm__accumulator *accumulator = &accumulators->list[i];
+        for (uint32_t f = 0; f < accumulator->floats_count; f++) {
             size_t size;
             memcpy(&size, at, sizeof size);
-            ivm__exact_sum_restore(accumulators->memory, float_sum(&accumulators->list[i], state), at + 16, size);
+            ivm__exact_sum_restore(accumulators->memory, &ivm__state_floats(accumulator, state)[f], at + 16, size);
             at += 16 + (size + 15) / 16 * 16;
         }
     }
@@ -190,123 +249,18 @@ void ivm__group_restore(ivm__accumulators *accumulators, uint32_t group, const v
 
 /* ---- Adding ------------------------------------------------------------------------------------------------------------------------- */
 
-/* Weights in flight have 128 bits and may wrap in a sum of them; then the others of the step bring them back. */
-static inline void weight_add(ivm__weight *to, ivm__weight weight)
-{
-    *to = (ivm__weight)((magnitude)*to + (magnitude)weight);
-}
-
-static void add_counts(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, const ivm__chunk *chunk,
-                       const ivm__vector *values, const uint32_t *groups)
-{
-    for (uint32_t i = 0; i < chunk->rows_count; i++) {
-        if (!values || !ivm__is_null(values, i)) {
-            uint8_t *state = ivm__group_state(accumulators, groups[i]);
-            weight_add((ivm__weight *)(void *)(state + accumulator->wide_offset), ivm__chunk_weight(chunk, i));
-        }
-    }
-}
-
-/* The stored sum is signed: sum + carry * 2^128, so that a change of its sign moves the carry. */
-static void sum_add_wide(const ivm__accumulator *accumulator, uint8_t *state, ivm__wide value, ivm__weight weight)
-{
-    ivm__wide *sum = &((sum_state *)(void *)(state + accumulator->wide_offset))->sum;
-    ivm__int256 product = ivm__int256_multiply(value, weight);
-    magnitude before = (magnitude)*sum, after = before + (product.limb[0] | (magnitude)product.limb[1] << 64);
-    magnitude above =
-        (product.limb[2] | (magnitude)product.limb[3] << 64) + (after < before) + (magnitude)(after >> 127) - (magnitude)(before >> 127);
-    *sum = (ivm__wide)after;
-    uint8_t *carry = state + accumulator->tail_offset;
-    if (accumulator->carries_wide) {
-        magnitude wide;
-        memcpy(&wide, carry, sizeof wide);
-        wide += above;
-        memcpy(carry, &wide, sizeof wide);
-    } else {
-        uint64_t word;
-        memcpy(&word, carry, sizeof word);
-        word += (uint64_t)above;
-        memcpy(carry, &word, sizeof word);
-    }
-}
-
-static inline void sum_add(const ivm__accumulator *accumulator, uint8_t *state, ivm__wide value, ivm__weight weight)
-{
-    sum_state *sum = (sum_state *)(void *)(state + accumulator->wide_offset);
-    ivm__wide product, total;
-    if (ivm__likely(!__builtin_mul_overflow(value, weight, &product) && !__builtin_add_overflow(sum->sum, product, &total))) {
-        sum->sum = total;
-    } else {
-        sum_add_wide(accumulator, state, value, weight);
-    }
-    weight_add(&sum->values, weight);
-}
-
-/* int64 once each, no nulls: the loop of a star's facts. */
-static void add_int64_plain(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, const int64_t *values,
-                            const uint32_t *groups, uint32_t count)
-{
-    uint32_t wide = accumulator->wide_offset;
-    for (uint32_t i = 0; i < count; i++) {
-        uint8_t *state = ivm__group_state(accumulators, groups[i]);
-        sum_state *sum = (sum_state *)(void *)(state + wide);
-        ivm__wide total;
-        if (ivm__likely(!__builtin_add_overflow(sum->sum, (ivm__wide)values[i], &total))) {
-            sum->sum = total;
-        } else {
-            sum_add_wide(accumulator, state, values[i], 1);
-        }
-        sum->values++;
-    }
-}
-
-static void add_sums(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, const ivm__chunk *chunk,
-                     const ivm__vector *values, const uint32_t *groups)
-{
-    bool wide = ivm__type_is_wide(accumulator->argument_type);
-    if (!wide && !values->nulls && !chunk->weights) {
-        add_int64_plain(accumulators, accumulator, values->cells, groups, chunk->rows_count);
-        return;
-    }
-    for (uint32_t i = 0; i < chunk->rows_count; i++) {
-        if (!ivm__is_null(values, i)) {
-            uint8_t *state = ivm__group_state(accumulators, groups[i]);
-            ivm__wide value = wide ? ivm__wide_cell(values, i) : (ivm__wide)(int64_t)ivm__word(values, i);
-            sum_add(accumulator, state, value, ivm__chunk_weight(chunk, i));
-        }
-    }
-}
-
-static ivm_status add_floats(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, const ivm__chunk *chunk,
-                             const ivm__vector *values, const uint32_t *groups)
-{
-    for (uint32_t i = 0; i < chunk->rows_count; i++) {
-        if (!ivm__is_null(values, i)) {
-            uint8_t *state = ivm__group_state(accumulators, groups[i]);
-            ivm__weight weight = ivm__chunk_weight(chunk, i);
-            IVM_TRY(ivm__exact_sum_add(accumulators->memory, float_sum(accumulator, state), ivm__word_float(ivm__word(values, i)), weight));
-            weight_add(&((sum_state *)(void *)(state + accumulator->wide_offset))->values, weight);
-        }
-    }
-    return IVM_OK;
-}
-
-static ivm_status add_ordered(ivm__accumulator *accumulator, const ivm__chunk *chunk, const ivm__vector *values, const uint32_t *groups)
-{
-    bool wide = ivm__type_is_wide(values->type);
-    for (uint32_t i = 0; i < chunk->rows_count; i++) {
-        if (!ivm__is_null(values, i)) {
-            ivm__wide cell = wide ? ivm__wide_cell(values, i) : (ivm__wide)ivm__word(values, i);
-            IVM_TRY(ivm__ordered_add(&accumulator->ordered, groups[i], cell, ivm__chunk_weight(chunk, i)));
-        }
-    }
-    return IVM_OK;
-}
+/* What a chunk means to an aggregate. */
+typedef struct accumulation {
+    ivm__accumulator *accumulator;
+    bool adds;     /* it is added */
+    bool supports; /* it says which groups have a value */
+} accumulation;
 
 /* The rows are those the aggregate's condition let in; failed: a byte for each of them. */
-static ivm_status add_chunk(ivm__accumulators *accumulators, ivm__accumulator *accumulator, ivm__step *step, const ivm__chunk *chunk,
+static ivm_status add_chunk(ivm__accumulators *accumulators, const accumulation *of, ivm__step *step, const ivm__chunk *chunk,
                             const uint32_t *groups, uint8_t *failed)
 {
+    ivm__accumulator *accumulator = of->accumulator;
     ivm__vector values = { 0 };
     if (accumulator->argument) {
         IVM_TRY(ivm__expression_compute(accumulator->argument, step, chunk, &values, failed));
@@ -314,24 +268,18 @@ static ivm_status add_chunk(ivm__accumulators *accumulators, ivm__accumulator *a
             return IVM_OK; /* null for every row */
         }
     }
-    switch (accumulator->function) {
-    case IVM__COUNT:
-        add_counts(accumulators, accumulator, chunk, accumulator->argument ? &values : NULL, groups);
-        return IVM_OK;
-    case IVM__SUM:
-    case IVM__AVG:
-        if (accumulator->is_float) {
-            return add_floats(accumulators, accumulator, chunk, &values, groups);
-        }
-        add_sums(accumulators, accumulator, chunk, &values, groups);
-        return IVM_OK;
-    default:
-        return add_ordered(accumulator, chunk, &values, groups);
+    const ivm__vector *given = accumulator->argument ? &values : NULL;
+    if (of->adds) {
+        IVM_TRY(ivm__accumulator_add(accumulators, accumulator, chunk, given, groups));
     }
+    if (of->supports) {
+        ivm__accumulator_count(accumulators, accumulator->support_offset, chunk, given, groups);
+    }
+    return IVM_OK;
 }
 
 /* An argument is computed only for the rows that the condition lets in. */
-static ivm_status add_where(ivm__accumulators *accumulators, ivm__accumulator *accumulator, ivm__step *step, const ivm__chunk *chunk,
+static ivm_status add_where(ivm__accumulators *accumulators, const accumulation *of, ivm__step *step, const ivm__chunk *chunk,
                             const uint32_t *groups, uint8_t *failed)
 {
     uint32_t *rows = ivm__arena_allocate(step->scratch, IVM__CHUNK_ROWS * sizeof *rows);
@@ -341,7 +289,7 @@ static ivm_status add_where(ivm__accumulators *accumulators, ivm__accumulator *a
     if (!rows || !chosen || !chosen_failed) {
         return IVM_OUT_OF_MEMORY;
     }
-    IVM_TRY(ivm__expression_select(accumulator->where, step, chunk, rows, &count, failed));
+    IVM_TRY(ivm__expression_select(of->accumulator->where, step, chunk, rows, &count, failed));
     if (count == 0) {
         return IVM_OK;
     }
@@ -353,7 +301,7 @@ static ivm_status add_where(ivm__accumulators *accumulators, ivm__accumulator *a
         chosen[i] = groups[rows[i]];
         chosen_failed[i] = 0;
     }
-    IVM_TRY(add_chunk(accumulators, accumulator, step, part, chosen, chosen_failed));
+    IVM_TRY(add_chunk(accumulators, of, step, part, chosen, chosen_failed));
     for (uint32_t i = 0; i < count; i++) {
         failed[rows[i]] |= chosen_failed[i];
     }
@@ -364,156 +312,39 @@ static void add_rows(const ivm__accumulators *accumulators, const ivm__chunk *ch
 {
     if (!chunk->weights) {
         for (uint32_t i = 0; i < chunk->rows_count; i++) {
-            ((ivm__group *)(void *)ivm__group_state(accumulators, groups[i]))->rows++;
+            ++*ivm__group_rows(ivm__group_state(accumulators, groups[i]));
         }
         return;
     }
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
-        weight_add(&((ivm__group *)(void *)ivm__group_state(accumulators, groups[i]))->rows, chunk->weights[i]);
+        ivm__weight_add(ivm__group_rows(ivm__group_state(accumulators, groups[i])), chunk->weights[i]);
     }
 }
 
-ivm_status ivm__accumulate(ivm__accumulators *accumulators, ivm__step *step, const ivm__chunk *chunk, const uint32_t *groups,
+static accumulation accumulation_of(const ivm__accumulators *accumulators, ivm__accumulator *accumulator, uint32_t port)
+{
+    return (accumulation){ .accumulator = accumulator,
+                           .adds = port == accumulator->port || !accumulators->negative,
+                           .supports = port == IVM__AGGREGATE_SUPPORT && accumulator->support_offset };
+}
+
+ivm_status ivm__accumulate(ivm__accumulators *accumulators, ivm__step *step, uint32_t port, const ivm__chunk *chunk, const uint32_t *groups,
                            uint8_t *failed)
 {
-    add_rows(accumulators, chunk, groups);
+    bool counts = !accumulators->negative || port == IVM__AGGREGATE_SUPPORT;
+    assert(accumulators->negative || port == IVM__AGGREGATE_ROWS);
+    if (counts) {
+        add_rows(accumulators, chunk, groups);
+    }
     for (uint32_t i = 0; i < accumulators->count; i++) {
-        ivm__accumulator *accumulator = &accumulators->list[i];
-        if (accumulator->counts_rows) {
-            continue;
+        accumulation of = accumulation_of(accumulators, &accumulators->list[i], port);
+        if (of.accumulator->counts_rows || !(of.adds || counts)) {
+            continue; /* on the support all arguments are computed: one that cannot be rejects the step */
         }
-        if (accumulator->where) {
-            IVM_TRY(add_where(accumulators, accumulator, step, chunk, groups, failed));
+        if (of.accumulator->where) {
+            IVM_TRY(add_where(accumulators, &of, step, chunk, groups, failed));
         } else {
-            IVM_TRY(add_chunk(accumulators, accumulator, step, chunk, groups, failed));
-        }
-    }
-    return IVM_OK;
-}
-
-/* ---- Reading ------------------------------------------------------------------------------------------------------------------------ */
-
-static ivm_status count_value(const ivm__accumulator *accumulator, uint8_t *state, uint64_t *cell)
-{
-    ivm__weight count =
-        accumulator->counts_rows ? ((ivm__group *)(void *)state)->rows : *(ivm__weight *)(void *)(state + accumulator->wide_offset);
-    if (count != (int64_t)count) {
-        return IVM_OVERFLOW;
-    }
-    *cell = (uint64_t)(int64_t)count;
-    return IVM_OK;
-}
-
-static ivm__wide carry_of(const ivm__accumulator *accumulator, const uint8_t *state)
-{
-    ivm__wide wide;
-    int64_t word;
-    if (accumulator->carries_wide) {
-        memcpy(&wide, state + accumulator->tail_offset, sizeof wide);
-        return wide;
-    }
-    memcpy(&word, state + accumulator->tail_offset, sizeof word);
-    return word;
-}
-
-static ivm_status sum_value(const ivm__accumulator *accumulator, const uint8_t *state, ivm__vector *out, uint32_t at)
-{
-    const sum_state *sum = (const sum_state *)(const void *)(state + accumulator->wide_offset);
-    ivm__wide carry = carry_of(accumulator, state);
-    if (IVM_TYPE_KIND(accumulator->type) == IVM_DECIMAL_KIND) {
-        ((ivm__wide *)out->cells)[at] = sum->sum;
-        return carry == 0 && ivm__decimal_fits(sum->sum, IVM_DECIMAL_PRECISION_MAX) ? IVM_OK : IVM_OVERFLOW;
-    }
-    ((uint64_t *)out->cells)[at] = (uint64_t)(int64_t)sum->sum;
-    return carry == 0 && sum->sum == (int64_t)sum->sum ? IVM_OK : IVM_OVERFLOW;
-}
-
-static double average_value(const ivm__accumulator *accumulator, const uint8_t *state)
-{
-    const sum_state *sum = (const sum_state *)(const void *)(state + accumulator->wide_offset);
-    magnitude carry = (magnitude)carry_of(accumulator, state);
-    ivm__int256 above = { { 0, 0, (uint64_t)carry, (uint64_t)(carry >> 64) } };
-    uint32_t scale = IVM_TYPE_KIND(accumulator->argument_type) == IVM_DECIMAL_KIND ? IVM_TYPE_SCALE(accumulator->argument_type) : 0;
-    return ivm__decimal_to_double(ivm__int256_add(ivm__int256_from(sum->sum), above), scale, sum->values);
-}
-
-/* A sum or an average of groups: null without a value. */
-static ivm_status sum_or_average(const ivm__accumulator *accumulator, uint8_t *state, ivm__vector *out, uint32_t at)
-{
-    const sum_state *sum = (const sum_state *)(const void *)(state + accumulator->wide_offset);
-    bool average = accumulator->function == IVM__AVG;
-    out->nulls[at] = sum->values <= 0;
-    if (out->nulls[at]) {
-        if (ivm__type_is_wide(out->type)) {
-            ((ivm__wide *)out->cells)[at] = 0;
-        } else {
-            ((uint64_t *)out->cells)[at] = 0;
-        }
-        return IVM_OK;
-    }
-    if (accumulator->is_float) {
-        const ivm__exact_sum *total = *float_sum(accumulator, state);
-        double value = average ? ivm__exact_sum_average(total, sum->values) : ivm__exact_sum_value(total);
-        ((uint64_t *)out->cells)[at] = ivm__float_word(value);
-        return IVM_OK;
-    }
-    if (average) {
-        ((uint64_t *)out->cells)[at] = ivm__float_word(average_value(accumulator, state));
-        return IVM_OK;
-    }
-    return sum_value(accumulator, state, out, at);
-}
-
-static void extreme_value(const ivm__accumulator *accumulator, uint32_t group, ivm__vector *out, uint32_t at)
-{
-    ivm__wide cell = 0;
-    bool found = accumulator->function == IVM__MIN ? ivm__ordered_first(&accumulator->ordered, group, &cell)
-                                                   : ivm__ordered_last(&accumulator->ordered, group, &cell);
-    out->nulls[at] = !found;
-    if (ivm__type_is_wide(out->type)) {
-        ((ivm__wide *)out->cells)[at] = found ? cell : 0;
-    } else {
-        ((uint64_t *)out->cells)[at] = found ? (uint64_t)cell : 0;
-    }
-}
-
-/* int64 sums without a carry, as nearly all are; the first that is of another kind stops it. How many were read. */
-static uint32_t plain_sums(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, const uint32_t *groups,
-                           uint32_t count, ivm__vector *out)
-{
-    uint64_t *cells = out->cells;
-    if (accumulator->function != IVM__SUM || accumulator->is_float || accumulator->type != IVM_INT64) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const uint8_t *state = ivm__group_state(accumulators, groups[i]);
-        const sum_state *sum = (const sum_state *)(const void *)(state + accumulator->wide_offset);
-        if (carry_of(accumulator, state) != 0 || sum->sum != (int64_t)sum->sum || sum->values <= 0) {
-            return i;
-        }
-        cells[i] = (uint64_t)(int64_t)sum->sum;
-        out->nulls[i] = 0;
-    }
-    return count;
-}
-
-ivm_status ivm__accumulator_values(const ivm__accumulators *accumulators, uint32_t which, const uint32_t *groups, uint32_t count,
-                                   ivm__vector *out)
-{
-    const ivm__accumulator *accumulator = &accumulators->list[which];
-    for (uint32_t i = plain_sums(accumulators, accumulator, groups, count, out); i < count; i++) {
-        uint8_t *state = ivm__group_state(accumulators, groups[i]);
-        switch (accumulator->function) {
-        case IVM__COUNT:
-            out->nulls[i] = 0;
-            IVM_TRY(count_value(accumulator, state, &((uint64_t *)out->cells)[i]));
-            break;
-        case IVM__SUM:
-        case IVM__AVG:
-            IVM_TRY(sum_or_average(accumulator, state, out, i));
-            break;
-        default:
-            extreme_value(accumulator, groups[i], out, i);
+            IVM_TRY(add_chunk(accumulators, &of, step, chunk, groups, failed));
         }
     }
     return IVM_OK;

@@ -2,7 +2,8 @@
  *
  * A state is a few 16-byte sums, so that nothing overflows on the way, whatever order terms come in:
  *     rows | per aggregate: sum, count of non-nulls | touch, out row | per exact sum: carry or float sum
- * 64 bytes, one cache line, for count(*) and one sum. min and max keep their values in an ordered multiset for all groups. */
+ * 64 bytes, one cache line, for count(*) and one sum. min, max and the distinct family keep their values in an ordered multiset for all
+ * groups, variances of integers and decimals their moments in the state. */
 #ifndef IVM__ACCUMULATOR_H
 #define IVM__ACCUMULATOR_H
 
@@ -16,12 +17,16 @@ typedef struct ivm__accumulator {
     ivm__expression *argument, *where;
     ivm_type type;          /* of the result */
     ivm_type argument_type; /* 0: counts rows, or an untyped null */
-    bool is_float;          /* sum or avg of float64 */
+    uint32_t port;          /* what it takes of an input with negative weights: IVM__AGGREGATE_ROWS or _PRESENT */
+    uint32_t floats_count;  /* exact float sums: 1, of a variance 2 (values, squares); 0: it adds no floats */
+    bool is_float;          /* it has some */
     bool carries_wide;      /* sum or avg of long decimals: the carry has 128 bits */
     bool counts_rows;       /* no argument, no condition: the group's rows are its value */
-    uint32_t wide_offset;   /* of {sum, non-nulls}; for a count {non-nulls} alone */
-    uint32_t tail_offset;   /* of the carry, or of the float sum's pointer */
-    ivm__ordered ordered;   /* min and max */
+    uint32_t
+        wide_offset; /* of {sum, non-nulls}, of a variance's moments, of {trues, falses}; of a count or a float variance {non-nulls} alone */
+    uint32_t support_offset; /* of a sum that takes negative weights: rows with a value, whatever their weights; 0: none */
+    uint32_t tail_offset;    /* of the carry, or of the float sums' pointers */
+    ivm__ordered ordered;    /* min, max and the distinct family */
 } ivm__accumulator;
 
 /* What every state begins with. */
@@ -37,6 +42,7 @@ typedef struct ivm__accumulators {
     ivm__memory *memory;
     ivm__accumulator *list;
     uint32_t count;
+    bool negative;        /* the ports are told apart; else all comes through IVM__AGGREGATE_ROWS */
     uint32_t tail_offset; /* of the ivm__group_tail */
     uint32_t stride;      /* of a state */
     uint8_t *states;      /* by group id */
@@ -46,6 +52,8 @@ typedef struct ivm__accumulators {
 /* Copies the specs, takes nothing yet: expressions are the caller's until this succeeds. */
 ivm_status ivm__accumulators_init(ivm__accumulators *accumulators, ivm__memory *memory, ivm__texts *texts, const ivm__aggregate_spec *specs,
                                   uint32_t count) IVM_MUST_CHECK;
+/* The input may have negative weights. States that there were are gone. */
+void ivm__accumulators_negative(ivm__accumulators *accumulators);
 void ivm__accumulators_deinit(ivm__accumulators *accumulators, uint32_t groups_end, ivm__texts *texts);
 
 static inline uint8_t *ivm__group_state(const ivm__accumulators *accumulators, uint32_t group)
@@ -66,8 +74,9 @@ void ivm__group_free(ivm__accumulators *accumulators, uint32_t group);
 void *ivm__group_save(const ivm__accumulators *accumulators, uint32_t group, ivm__arena *arena);
 void ivm__group_restore(ivm__accumulators *accumulators, uint32_t group, const void *saved);
 
-/* Adds the chunk's rows, row i to groups[i]: arguments and conditions computed, failed rows marked. */
-ivm_status ivm__accumulate(ivm__accumulators *accumulators, ivm__step *step, const ivm__chunk *chunk, const uint32_t *groups,
+/* Adds the chunk's rows that came through `port`, row i to groups[i]: arguments and conditions computed, failed rows marked. Support has
+ * every row that there is once, and all arguments are computed for it. */
+ivm_status ivm__accumulate(ivm__accumulators *accumulators, ivm__step *step, uint32_t port, const ivm__chunk *chunk, const uint32_t *groups,
                            uint8_t *failed) IVM_MUST_CHECK;
 /* The aggregate's values of these groups, into a vector with room and nulls. overflow where one is out of its type's range. */
 ivm_status ivm__accumulator_values(const ivm__accumulators *accumulators, uint32_t which, const uint32_t *groups, uint32_t count,

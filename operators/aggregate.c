@@ -4,8 +4,9 @@
  *
  * A step finds or makes the group of every row, saves each touched group's state once, and adds. At the end each touched group's values are
  * read, its row is compared with the one in the result, and only a row that differs is replaced: a group whose value is unchanged changes
- * nothing. A group without rows is gone; without group columns the one group always exists. Cost: a lookup and a few additions a row, one
- * row a touched group. */
+ * nothing. A group without rows is gone; without group columns the one group always exists. Over an input with negative weights the rows come
+ * three times, told apart by their signs (accumulator.c), and those of the support count. Cost: a lookup and a few additions a row, one row a
+ * touched group. */
 #include "accumulator.h"
 
 /* A group that this step touched, and how it was. */
@@ -135,7 +136,7 @@ static ivm_status touch_groups(ivm__aggregate *self, ivm__step *step, const uint
     return IVM_OK;
 }
 
-static ivm_status add_chunk(ivm__aggregate *self, ivm__step *step, const ivm__chunk *chunk)
+static ivm_status add_chunk(ivm__aggregate *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk)
 {
     uint32_t *groups = ivm__arena_allocate(step->scratch, IVM__CHUNK_ROWS * sizeof *groups);
     uint8_t *failed = ivm__arena_allocate(step->scratch, IVM__CHUNK_ROWS);
@@ -151,15 +152,16 @@ static ivm_status add_chunk(ivm__aggregate *self, ivm__step *step, const ivm__ch
         memset(groups, 0, chunk->rows_count * sizeof *groups);
     }
     IVM_TRY(touch_groups(self, step, groups, chunk->rows_count));
-    IVM_TRY(ivm__accumulate(&self->accumulators, step, chunk, groups, failed));
-    return memchr(failed, 1, chunk->rows_count) ? ivm__failures_add(&self->failures, step, chunk, failed) : IVM_OK;
+    IVM_TRY(ivm__accumulate(&self->accumulators, step, port, chunk, groups, failed));
+    /* A row of negative weight fails as any other: of three ports one counts, by which every row weighs 1. */
+    bool counts = port == (self->accumulators.negative ? IVM__AGGREGATE_SUPPORT : IVM__AGGREGATE_ROWS);
+    return counts && memchr(failed, 1, chunk->rows_count) ? ivm__failures_add(&self->failures, step, chunk, failed) : IVM_OK;
 }
 
 static ivm_status aggregate_consume(ivm__operator *base, ivm__step *step, uint32_t port, const ivm__chunk *chunk)
 {
-    (void)port;
     ivm__arena_mark mark = ivm__arena_here(step->scratch);
-    ivm_status status = add_chunk((ivm__aggregate *)base, step, chunk);
+    ivm_status status = add_chunk((ivm__aggregate *)base, step, port, chunk);
     ivm__arena_back(step->scratch, mark);
     return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(step->error) : status;
 }
@@ -534,6 +536,19 @@ ivm_status ivm__aggregate_create(ivm__memory *memory, ivm__texts *texts, uint64_
         return status;
     }
     *operator= & self->base;
+    return IVM_OK;
+}
+
+ivm_status ivm__aggregate_negative(ivm__operator *aggregate)
+{
+    assert(aggregate->class == &aggregate_class);
+    ivm__aggregate *self = (ivm__aggregate *)aggregate;
+    assert(self->touched_count == 0 && self->keys.rows_end == 0);
+    ivm__accumulators_negative(&self->accumulators);
+    if (!self->groups_count) {
+        IVM_TRY(ivm__accumulators_reserve(&self->accumulators, 1));
+        ivm__group_clear(&self->accumulators, 0);
+    }
     return IVM_OK;
 }
 
