@@ -27,8 +27,8 @@ static const char help[] = "usage: ivm replay [OPTIONS] FILE...\n"
                            "\n"
                            "The options are set before the first line; a file's own \"set\" lines change them from there on.\n"
                            "float64 values are compared within a relative 1e-12, columns that a line lists as \"exact\" to the bit.\n"
-                           "What this version does not have (deferred views, refresh, checkpoint, restore, retain,\n"
-                           "allow_negative, enforced and tracked keys, pruning by row) fails with the code unsupported.\n";
+                           "What this version does not have (checkpoint, restore, retain, enforced and tracked keys, pruning\n"
+                           "by row, expect_deltas) fails with the code unsupported.\n";
 
 /* ---- Lines --------------------------------------------------------------------------------------------------------------------- */
 
@@ -49,7 +49,7 @@ static const line_handler handlers[] = {
     { "foreign_key", replay_foreign_key, false },
     { "view", replay_view, false },
     { "push", replay_push, false },
-    { "refresh", NULL, false },
+    { "refresh", replay_refresh, false },
     { "set", replay_set, false },
     { "explain", replay_explain, false },
     { "drop_table", replay_drop_table, false },

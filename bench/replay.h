@@ -1,5 +1,5 @@
 /* Replaying scenario files. A file is read whole (scenario_file.c), then its lines are applied in order to one fresh engine
- * (replay.c): replay_catalog.c declares, replay_push.c pushes, replay_expect.c compares contents with replay_bag.c, and
+ * (replay.c): replay_catalog.c declares, replay_push.c pushes and refreshes, replay_expect.c compares contents with replay_bag.c, and
  * replay_terms.c compares join terms. All values pass through replay_cell.c. */
 #ifndef IVM_BENCH_REPLAY_H
 #define IVM_BENCH_REPLAY_H
@@ -35,7 +35,7 @@ void scenario_file_free(scenario_file *file);
 typedef struct replay_session {
     ivm_engine *engine;
     piece_arena memory; /* of the line under way */
-    json_t *explained;  /* borrowed: the last explain, if no push came after it */
+    json_t *explained;  /* borrowed: the last explain, if no push or refresh came after it */
     ivm_error error;    /* why the line under way failed */
     char *unheld;       /* what its expectation found instead; freed by the runner */
 } replay_session;
@@ -72,6 +72,7 @@ ivm_status replay_set(replay_session *replay, const json_t *line);
 ivm_status replay_drop_table(replay_session *replay, const json_t *line);
 ivm_status replay_drop_view(replay_session *replay, const json_t *line);
 ivm_status replay_push(replay_session *replay, const json_t *line);
+ivm_status replay_refresh(replay_session *replay, const json_t *line);
 ivm_status replay_expect(replay_session *replay, const json_t *line);
 ivm_status replay_expect_changes(replay_session *replay, const json_t *line);
 ivm_status replay_explain(replay_session *replay, const json_t *line);

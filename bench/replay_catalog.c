@@ -52,11 +52,12 @@ ivm_status replay_table(replay_session *replay, const json_t *line)
     if (status != IVM_OK) {
         return status;
     }
-    if (json_is_true(json_object_get(members, "allow_negative")) || json_is_false(json_object_get(members, "retain"))) {
-        return replay_fail(replay, IVM_UNSUPPORTED, "retain and allow_negative are not in this version");
+    if (json_is_false(json_object_get(members, "retain"))) {
+        return replay_fail(replay, IVM_UNSUPPORTED, "retain is not in this version");
     }
     options.columns = columns;
     options.append_only = json_is_true(json_object_get(members, "append_only"));
+    options.allow_negative = json_is_true(json_object_get(members, "allow_negative"));
     options.key = member_names(replay, members, "key");
     if (!options.key) {
         return replay_fail(replay, IVM_INVALID_ARGUMENT, "a key is a list of names");
@@ -115,20 +116,18 @@ ivm_status replay_view(replay_session *replay, const json_t *line)
 {
     static const char *const refreshes[] = { "immediate", "deferred", NULL };
     const json_t *members = json_object_get(line, "view");
-    int refresh = json_object_get(members, "refresh") ? word_position(refreshes, member_text(members, "refresh")) : 0;
+    int refresh = json_object_get(members, "refresh") ? word_position(refreshes, member_text(members, "refresh")) : IVM_IMMEDIATE;
     if (refresh < 0 || !member_text(members, "name")) {
         return replay_fail(replay, IVM_INVALID_ARGUMENT, "a view wants a name and a known refresh");
     }
-    if (refresh) {
-        return replay_fail(replay, IVM_UNSUPPORTED, "deferred views are not in this version");
-    }
+    ivm_view_options options = { .version = IVM_VIEW_OPTIONS_VERSION, .refresh = (ivm_refresh)refresh };
     ivm_plan *plan = NULL;
     ivm_view *view;
     ivm_status status = plan_read(replay, json_object_get(members, "plan"), &plan);
     if (status != IVM_OK) {
         return status;
     }
-    return ivm_view_create(replay->engine, member_text(members, "name"), plan, NULL, &view, &replay->error);
+    return ivm_view_create(replay->engine, member_text(members, "name"), plan, &options, &view, &replay->error);
 }
 
 ivm_status replay_drop_view(replay_session *replay, const json_t *line)

@@ -1,5 +1,5 @@
-/* The scenario command "push": its parts become one batch. A mistake found here ends the filling; one that the batch remembers is told
- * by the push, which then fails with it. */
+/* The scenario commands "push" and "refresh". The parts of a push become one batch. A mistake found here ends the filling; one that the
+ * batch remembers is told by the push, which then fails with it. */
 #include "replay.h"
 
 #include <string.h>
@@ -126,6 +126,23 @@ ivm_status replay_push(replay_session *replay, const json_t *line)
         return status;
     }
     status = ivm_push_batch(replay->engine, batch, NULL, &replay->error);
+    if (status == IVM_OK) {
+        replay->explained = NULL;
+    }
+    return status;
+}
+
+ivm_status replay_refresh(replay_session *replay, const json_t *line)
+{
+    const char *name = member_text(line, "refresh");
+    ivm_view *view;
+    if (!name) {
+        return replay_fail(replay, IVM_INVALID_ARGUMENT, "a view is missing");
+    }
+    ivm_status status = ivm_view_find(replay->engine, name, &view, &replay->error);
+    if (status == IVM_OK) {
+        status = ivm_refresh_view(view, NULL, &replay->error);
+    }
     if (status == IVM_OK) {
         replay->explained = NULL;
     }
