@@ -388,3 +388,87 @@ Test(engine_exact_sum, running_out_of_memory_changes_nothing)
     }
     cr_assert_gt(failures, 4);
 }
+
+/* ---- Squares ------------------------------------------------------------------------------------------------------------------------- */
+
+/* The sum of squares of integers, which fits 128 bits. */
+static __int128 squares_of(const ivm__exact_sum *squares)
+{
+    ivm__big number;
+    ivm__exact_sum_number(squares, true, &number);
+    unsigned __int128 size = 0;
+    for (uint32_t i = 0; i < number.count; i++) {
+        int32_t shift = number.exponent + 64 * (int32_t)i;
+        cr_assert(shift % 64 == 0 && (number.limb[i] == 0 || (shift >= 0 && shift < 128)), "a part of an integer sum is no integer");
+        size += shift >= 0 && shift < 128 ? (unsigned __int128)number.limb[i] << shift : 0;
+    }
+    return number.negative ? -(__int128)size : (__int128)size;
+}
+
+Test(engine_exact_sum, squares_equal_plain_products)
+{
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        uint64_t state = seed * 0x9e3779b97f4a7c15ull;
+        test_allocator allocator;
+        ivm__memory memory;
+        memory_open(&memory, &allocator);
+        ivm__exact_sum *squares = NULL;
+        __int128 expected = 0;
+        for (uint32_t i = 0; i < (seed == 1 ? 30000 : 100); i++) {
+            int64_t value = (int64_t)random_next(&state) >> (20 + random_next(&state) % 40);
+            int64_t weight = random_next(&state) % 3 ? 1 - 2 * (int64_t)(i % 2) : (int64_t)(random_next(&state) % (1 << 20)) - (1 << 19);
+            cr_assert_eq(ivm__exact_sum_add_square(&memory, &squares, (double)value, weight), IVM_OK);
+            expected += (__int128)value * value * weight;
+            cr_assert(i % 100 != 99 || squares_of(squares) == expected, "seed %lu, after %u", (unsigned long)seed, i);
+        }
+        ivm__exact_sum_free(&memory, squares);
+        cr_assert(test_allocator_is_clean(&allocator));
+    }
+}
+
+Test(engine_exact_sum, squares_of_the_ends_of_the_range_leave_as_they_came)
+{
+    static const double values[] = { DBL_MAX, -DBL_MAX, DBL_TRUE_MIN, DBL_MIN, 1.5, -0x1.fffffffffffffp700, NAN, INFINITY, 0 };
+    test_allocator allocator;
+    ivm__memory memory;
+    memory_open(&memory, &allocator);
+    ivm__exact_sum *squares = NULL;
+    for (uint32_t i = 0; i < 30000; i++) {
+        ivm__weight weight = i % 4 ? 1 : ((ivm__weight)1 << 120) + i;
+        cr_assert_eq(ivm__exact_sum_add_square(&memory, &squares, values[i % 9], weight), IVM_OK);
+    }
+    cr_assert_eq(ivm__exact_sum_add_square(&memory, &squares, 3, 2), IVM_OK);
+    for (uint32_t i = 30000; i-- > 0;) {
+        ivm__weight weight = i % 4 ? 1 : ((ivm__weight)1 << 120) + i;
+        cr_assert_eq(ivm__exact_sum_add_square(&memory, &squares, values[i % 9], -weight), IVM_OK);
+    }
+    cr_assert(squares_of(squares) == 18);
+    ivm__exact_sum_free(&memory, squares);
+    cr_assert(test_allocator_is_clean(&allocator));
+}
+
+Test(engine_exact_sum, squares_that_run_out_of_memory_change_nothing)
+{
+    test_allocator allocator;
+    ivm__memory memory;
+    memory_open(&memory, &allocator);
+    uint64_t failures = 0;
+    for (uint64_t n = 1, done = 0; !done; n++) {
+        ivm__exact_sum *squares = NULL;
+        __int128 expected = 0;
+        test_allocator_arm(&allocator, n);
+        for (uint32_t i = 0; i < 9000; i++) {
+            int64_t value = i % 3000 ? 0x1fffff : 1ll << (10 + i / 300);
+            if (ivm__exact_sum_add_square(&memory, &squares, (double)value, i % 1000 ? 1 : 0xffffffff) != IVM_OK) {
+                cr_assert(squares_of(squares) == expected, "n %lu", (unsigned long)n);
+                failures++;
+                break;
+            }
+            expected += (__int128)value * value * (i % 1000 ? 1 : 0xffffffff);
+        }
+        ivm__exact_sum_free(&memory, squares);
+        done = !test_allocator_disarm(&allocator);
+        cr_assert(test_allocator_is_clean(&allocator), "n %lu", (unsigned long)n);
+    }
+    cr_assert_gt(failures, 1);
+}

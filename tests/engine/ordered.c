@@ -364,6 +364,29 @@ Test(engine_ordered, entries_not_above_zero_are_passed_over)
     fixture_close(&with);
 }
 
+/* A cell is there while its weight is above 0: what crossings add up to is 0 or 1, on the way too, and past the ends of 128 bits. */
+Test(engine_ordered, crossings_are_of_zero)
+{
+    const ivm__weight huge = (ivm__weight)1 << 126;
+    const struct {
+        ivm__weight weight;
+        int crossed;
+    } additions[] = { { 2, 1 },   { -1, 0 }, { -1, -1 },  { -3, 0 },    { 0, 0 },     { 3, 0 },     { 1, 1 },
+                      { -5, -1 }, { 9, 1 },  { huge, 0 }, { huge, -1 }, { -huge, 1 }, { -huge, 0 }, { -5, -1 } };
+    fixture with;
+    fixture_open(&with, IVM_INT64);
+    for (uint32_t i = 0; i < sizeof additions / sizeof *additions; i++) {
+        for (uint32_t group = 0; group < 2; group++) {
+            int crossed = 7;
+            cr_assert_eq(ivm__ordered_add_crossing(&with.ordered, group, -4, additions[i].weight, &crossed), IVM_OK);
+            cr_assert_eq(crossed, additions[i].crossed, "addition %u: %d", i, crossed);
+        }
+    }
+    ivm__ordered_commit(&with.ordered);
+    cr_assert_eq(with.ordered.entries_count, 0u);
+    fixture_close(&with);
+}
+
 Test(engine_ordered, commit_does_not_allocate)
 {
     fixture with;
