@@ -230,11 +230,6 @@ static ivm_status view_make(ivm_engine *engine, const char *name, const ivm_plan
     ivm_view *made = NULL;
     IVM_TRY(ivm__name_check(engine, name, error));
     IVM_TRY(ivm__plan_check(engine, plan, &root, error));
-    ivm_status status = check_names(engine, root, error);
-    if (status != IVM_OK) {
-        ivm__node_free(root, engine);
-        return status;
-    }
     if (view_start(engine, name, root, &made) != IVM_OK) {
         return ivm__fail_memory(error);
     }
@@ -243,7 +238,10 @@ static ivm_status view_make(ivm_engine *engine, const char *name, const ivm_plan
         made->changed = options->changed;
         made->changed_context = options->changed_context;
     }
-    status = view_complete(made, error);
+    ivm_status status = view_complete(made, error);
+    if (status == IVM_OK) {
+        status = check_names(engine, root, error); /* last: an overflow of the plan comes first */
+    }
     if (status != IVM_OK) {
         ivm__view_free(made);
         return status;

@@ -268,6 +268,81 @@ Test(plan_build, aggregates_keep_groups_and_calls)
     ivm_plan_free(plan);
 }
 
+Test(plan_build, conditions_go_to_the_aggregate_added_last)
+{
+    ivm_plan *plan = ivm_plan_count(ivm_plan_aggregate(scan("t"), NULL), "n");
+    plan = ivm_plan_add_where(ivm_plan_add(plan, "s", "sum", ivm_column("x")), ivm_column("p"));
+    plan = ivm_plan_count(ivm_plan_add_where(plan, ivm_column("q")), "m");
+    cr_assert_not_null(plan);
+    cr_expect_null(plan->aggregates[0].value);
+    cr_expect_str_eq(plan->aggregates[0].function, "count");
+    cr_expect_null(plan->aggregates[0].where);
+    cr_expect_str_eq(plan->aggregates[1].where->text, "and");
+    cr_expect_str_eq(plan->aggregates[1].where->arguments[1]->text, "q");
+    cr_expect_null(plan->aggregates[2].where);
+    ivm_plan_free(plan);
+    fails_with(ivm_plan_add_where(ivm_plan_aggregate(scan("t"), "a"), ivm_column("p")), IVM_INVALID_PLAN, "no aggregate yet");
+}
+
+Test(plan_build, joins_of_all_kinds)
+{
+    for (int kind = IVM_INNER_JOIN; kind <= IVM_ANTI_JOIN; kind++) {
+        ivm_plan *plan = ivm_plan_join_kind((ivm_join_kind)kind, scan("t"), scan("u"), "t.a = u.b");
+        plan = ivm_plan_join_where(plan, ivm_column("p"));
+        cr_assert_not_null(plan);
+        cr_expect_eq(plan->op, kind == IVM_INNER_JOIN ? IVM__PLAN_JOIN : IVM__PLAN_OUTER);
+        cr_expect_eq(plan->kind, (ivm_join_kind)kind);
+        cr_expect_eq(plan->on_count, (size_t)1);
+        cr_expect_str_eq(plan->where->text, "p");
+        ivm_plan_free(plan);
+    }
+    fails_with(ivm_plan_join_kind((ivm_join_kind)6, scan("t"), scan("u"), NULL), IVM_INVALID_ARGUMENT, "6 is no kind");
+    fails_with(ivm_plan_join_kind(IVM_LEFT_JOIN, NULL, scan("u"), NULL), IVM_INVALID_ARGUMENT, "inputs");
+    fails_with(ivm_plan_join_kind(IVM_LEFT_JOIN, scan("t"), NULL, NULL), IVM_INVALID_ARGUMENT, "inputs");
+    fails_with(ivm_plan_join_kind(IVM_SEMI_JOIN, scan("t"), scan("u"), "a"), IVM_INVALID_PLAN, "\"a\"");
+}
+
+Test(plan_build, sets_take_all_inputs_whatever_the_outcome)
+{
+    ivm_plan *plan = ivm_plan_set(IVM_EXCEPT, (ivm_plan *[]){ scan("t"), scan("u"), scan("v") }, 3);
+    cr_assert_not_null(plan);
+    cr_expect_eq(plan->set, IVM__SET_EXCEPT);
+    cr_expect_eq(plan->inputs_count, (size_t)3);
+    plan = ivm_plan_distinct(plan);
+    cr_expect_eq(plan->set, IVM__SET_DISTINCT);
+    ivm_plan_free(plan);
+    fails_with(ivm_plan_set(IVM_UNION, (ivm_plan *[]){ scan("t") }, 1), IVM_INVALID_PLAN, "two inputs");
+    fails_with(ivm_plan_set(IVM_UNION, (ivm_plan *[]){ scan("t"), NULL, scan("u") }, 3), IVM_INVALID_ARGUMENT, "inputs");
+    fails_with(ivm_plan_set(IVM_UNION, NULL, 2), IVM_INVALID_ARGUMENT, "inputs");
+    fails_with(ivm_plan_set((ivm_set_operation)6, (ivm_plan *[]){ scan("t"), scan("u") }, 2), IVM_INVALID_ARGUMENT, "6 is no set");
+    fails_with(ivm_plan_distinct(NULL), IVM_INVALID_ARGUMENT, "input");
+}
+
+Test(plan_build, top_k_collects_partitions_and_orders)
+{
+    ivm_plan *plan = ivm_plan_partition_by(ivm_plan_top_k(scan("t"), 3, 1), ivm_column("g"));
+    plan = ivm_plan_order_by(ivm_plan_order_by(plan, ivm_column("a"), true, false), ivm_column("b"), false, true);
+    cr_assert_not_null(plan);
+    cr_expect_eq(plan->limit, 3u);
+    cr_expect_eq(plan->offset, 1u);
+    cr_expect_eq(plan->partitions_count, (size_t)1);
+    cr_assert_eq(plan->orders_count, (size_t)2);
+    cr_expect(plan->orders[0].descending && !plan->orders[0].nulls_first);
+    cr_expect_not(plan->orders[1].descending);
+    cr_expect(plan->orders[1].nulls_first);
+    ivm_plan_free(plan);
+    fails_with(ivm_plan_top_k(NULL, 1, 0), IVM_INVALID_ARGUMENT, "input");
+    fails_with(ivm_plan_partition_by(scan("t"), ivm_column("a")), IVM_INVALID_PLAN, "no top_k");
+    fails_with(ivm_plan_partition_by(ivm_plan_top_k(scan("t"), 1, 0), NULL), IVM_INVALID_ARGUMENT, "value");
+    fails_with(ivm_plan_order_by(scan("t"), ivm_column("a"), false, false), IVM_INVALID_PLAN, "no top_k");
+    fails_with(ivm_plan_order_by(ivm_plan_top_k(scan("t"), 1, 0), NULL, false, false), IVM_INVALID_ARGUMENT, "value");
+}
+
+Test(plan_build, a_view_that_is_none)
+{
+    fails_with(ivm_plan_scan_view(NULL, "v"), IVM_INVALID_ARGUMENT, "no view");
+}
+
 Test(plan_build, builders_want_the_plan_they_add_to)
 {
     fails_with(ivm_plan_compute(scan("t"), "n", ivm_column("a")), IVM_INVALID_PLAN, "no project");
@@ -281,6 +356,11 @@ Test(plan_build, builders_want_the_plan_they_add_to)
     fails_with(ivm_plan_compute(ivm_plan_project(scan("t"), NULL), "n", NULL), IVM_INVALID_ARGUMENT, "n is NULL");
     fails_with(ivm_plan_add_where(ivm_plan_count(ivm_plan_aggregate(scan("t"), NULL), NULL), ivm_column("a")), IVM_INVALID_ARGUMENT,
                "name");
+    fails_with(ivm_plan_count(scan("t"), "n"), IVM_INVALID_PLAN, "no aggregate");
+    fails_with(ivm_plan_add(ivm_plan_aggregate(scan("t"), NULL), "n", NULL, ivm_column("a")), IVM_INVALID_ARGUMENT, "function");
+    fails_with(ivm_plan_add(ivm_plan_aggregate(scan("t"), NULL), "n", "count", NULL), IVM_INVALID_ARGUMENT, "argument");
+    fails_with(ivm_plan_add_where(scan("t"), ivm_column("a")), IVM_INVALID_PLAN, "no aggregate");
+    fails_with(ivm_plan_add_where(ivm_plan_count(ivm_plan_aggregate(scan("t"), NULL), "n"), NULL), IVM_INVALID_ARGUMENT, "condition");
     fails_with(ivm_plan_having(ivm_plan_aggregate(scan("t"), NULL), NULL), IVM_INVALID_ARGUMENT, "condition");
     fails_with(ivm_plan_join_where(ivm_plan_join(scan("t"), scan("u"), NULL), NULL), IVM_INVALID_ARGUMENT, "condition");
 }
@@ -301,6 +381,10 @@ static ivm_plan *build_all(void)
     ivm_plan *joined = ivm_plan_join(scan("t"), ivm_plan_scan_name("u", "v"), "t.a = v.b, t.c = v.d");
     joined = ivm_plan_join_where(joined, ivm_call2("<", ivm_column("a"), ivm_literal(ivm_string("text"))));
     joined = ivm_plan_join_where(joined, ivm_column("ok"));
+    ivm_plan *top = ivm_plan_partition_by(ivm_plan_top_k(ivm_plan_distinct(scan("w")), 2, 1), ivm_column("g"));
+    top = ivm_plan_order_by(ivm_plan_order_by(top, ivm_column("a"), true, false), ivm_column("b"), false, false);
+    ivm_plan *both = ivm_plan_set(IVM_UNION, (ivm_plan *[]){ top, scan("x") }, 2);
+    joined = ivm_plan_join_where(ivm_plan_join_kind(IVM_LEFT_JOIN, joined, both, "a = b"), ivm_column("q"));
     ivm_plan *plan = ivm_plan_project(ivm_plan_filter(joined, ivm_column("p")), "a, b, c");
     plan = ivm_plan_compute(
         plan, "f", ivm_cast(ivm_call("least", (ivm_expr *[]){ ivm_column("a"), ivm_column("b"), ivm_column("c") }, 3), IVM_FLOAT64));
