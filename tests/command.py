@@ -31,9 +31,17 @@ SCENARIOS = [
     ("no error", TABLE + PUSH.replace("]}]}", ']}], "error": "overflow"}'), 1, "1 wrong", ":2: push: succeeded, but error overflow"),
     ("other error", TABLE + PUSH + PUSH.replace("]}]}", ']}], "error": "overflow"}'), 1, "1 wrong", "failed with duplicate_key ("),
     ("goes on", TABLE + '{"frobnicate": 1}\n' + PUSH + '{"expect": {"view": "t", "rows": []}}\n', 1, "2 wrong", ":4: expect t:"),
-    ("later work", '{"refresh": "v", "error": "unsupported"}\n{"checkpoint": "a", "error": "unsupported"}\n'
+    ("later work", '{"checkpoint": "a", "error": "unsupported"}\n'
      '{"restore": "a", "error": "unsupported"}\n{"expect_deltas": {"view": "v", "rows": []}, "error": "unsupported"}\n'
      '{"set": {"fk_pruning": "row"}, "error": "unsupported"}\n', 0, "0 wrong", ""),
+    ("refresh", '{"refresh": "v", "error": "unknown_view"}\n{"refresh": 1, "error": "invalid_argument"}\n' + TABLE +
+     '{"view": {"name": "v", "plan": {"op": "scan", "table": "t"}, "refresh": "deferred"}}\n' + PUSH +
+     '{"expect": {"view": "v", "rows": []}}\n{"refresh": "v"}\n{"expect": {"view": "v", "rows": [[2, 2.5], [1, 0.1]]}}\n'
+     '{"expect_changes": {"view": "v", "rows": [[1, [1, 0.1]], [1, [2, 2.5]]]}}\n'
+     '{"view": {"name": "w", "plan": {"op": "scan", "table": "t"}, "refresh": "later"}, "error": "invalid_argument"}\n', 0, "0 wrong", ""),
+    ("weights", '{"table": {"name": "b", "columns": [["x", "int64"]], "allow_negative": true}}\n'
+     '{"push": [{"weighted": "b", "rows": [[-2, [7]], [3, [8]]]}]}\n{"expect": {"view": "b", "weighted": [[3, [8]], [-2, [7]]]}}\n'
+     '{"expect": {"view": "b", "weighted": [[3, [8]], [-1, [7]]]}}\n', 1, "1 wrong", ":4: expect b: missing [[-1, [7]]]; unexpected [[-2, [7]]]"),
     ("not json", TABLE + "\n{]\n", 2, "", ":3: not JSON"),
     ("no object", TABLE + "[1]\n", 2, "", ":2: a command is a JSON object"),
     ("big numbers", '{"table": {"name": "d", "columns": [["x", "decimal(38,0)"], ["y", "float64"]]}}\n'
@@ -95,7 +103,7 @@ def break_one(lines):
 
 
 def find_broken(ivm, folder):
-    select = [sys.executable, os.path.join(HERE, "oracle", "select.py"), "core"]
+    select = [sys.executable, os.path.join(HERE, "oracle", "select.py"), "operators"]
     cases = sorted(os.path.join(HERE, "cases", f) for f in os.listdir(os.path.join(HERE, "cases")))
     for path in subprocess.run(select + cases, check=True, capture_output=True, text=True).stdout.split():
         lines = [json.loads(x) for x in open(path, encoding="utf-8") if x.strip()]

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""conformance.py --ivm PATH [--random N] [--first-seed S]
+"""conformance.py --ivm PATH [--core N] [--operators N] [--first-seed S]
 
 Replays scenarios with the built command under every setting of the planner and counts the runs that hold:
-- each file of cases/ that needs no more than this version has (oracle/select.py core);
-- N random scenarios that oracle/gen.py makes and oracle/oracle.py recomputes: inner joins and aggregates, foreign keys relied on
-  under odd seeds, none under even ones.
+- each file of cases/ that needs no more than this version has (oracle/select.py operators);
+- random scenarios that oracle/gen.py makes and oracle/oracle.py recomputes, with foreign keys relied on under odd seeds and none
+  under even ones: N of inner joins and plain aggregates (core), N of all kinds of plans and of events between the pushes (operators), every
+  other two seeds of these with weights below zero.
 
-A file's own "set" lines win over the settings. Join terms are stated for skip_empty on; where it is off, a file that states
-terms is replayed without those lines. One process takes many files; one that crashes is asked again file by file.
+A file's own "set" lines win over the settings. What a case with join terms states holds for skip_empty on; where it is off the oracle
+states it anew: terms, and pushes of too many masks. One process takes many files; one that crashes is asked again file by file.
 The last line is "N passed, N failed"; the exit code is 1 if any failed.
 """
 import argparse
@@ -22,6 +23,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "oracle"))
 import gen  # noqa: E402
+import oracle  # noqa: E402
 
 RULES = ["mobius", "telescoping", "auto"]
 PRUNINGS = ["off", "batch"]
@@ -29,36 +31,57 @@ SKIPS = ["yes", "no"]
 FILES_A_PROCESS = 100
 TIMEOUT = 600
 SHOWN = 20
+CORE = "joins aggs core".split()
+OPERATORS = "joins outer aggs sets topk chain deferred ddl settings self cycle shared norow".split()
 
 
-def core_cases():
+# ---------------------------------------------------------------- the files
+
+def cases_covered():
     cases = sorted(os.path.join(HERE, "cases", f) for f in os.listdir(os.path.join(HERE, "cases")) if f.endswith(".jsonl"))
-    select = [sys.executable, os.path.join(HERE, "oracle", "select.py"), "core"]
+    select = [sys.executable, os.path.join(HERE, "oracle", "select.py"), "operators"]
     return subprocess.run(select + cases, check=True, capture_output=True, text=True).stdout.split()
 
 
-def states_terms(path):
-    with open(path, encoding="utf-8") as lines:
-        return any('"expect_terms"' in line for line in lines)
-
-
-def without_terms(path, folder):
-    """A copy whose lines that state terms are blank, so that line numbers stay."""
-    copy = os.path.join(folder, "without_terms_" + os.path.basename(path))
-    with open(path, encoding="utf-8") as lines, open(copy, "w", encoding="utf-8") as out:
-        out.writelines("\n" if line.strip() and "expect_terms" in json.loads(line) else line for line in lines)
+def stated_for(setting, path, folder):
+    """The file; where it states join terms and empty deltas are not skipped, a copy that states what holds under the setting."""
+    rule, pruning, skip = setting
+    with open(path, encoding="utf-8") as file:
+        texts = file.readlines()
+    if skip == "yes" or not any('"expect_terms"' in text for text in texts):
+        return path
+    lines = [json.loads(text) if text.strip() else {"#": ""} for text in texts]
+    options = {"set": {"join_rule": rule, "fk_pruning": pruning, "skip_empty": False}}
+    filled = oracle.run([options, *lines], fill=True)[1][1:]
+    copy = os.path.join(folder, f"{rule}_{pruning}_{os.path.basename(path)}")
+    with open(copy, "w", encoding="utf-8") as out:
+        out.writelines(json.dumps(line) + "\n" for line in filled)
     return copy
 
 
 def write_random(job):
-    seed, folder = job
+    name, kinds, seed, folder = job
     trust = "rely" if seed % 2 else "none"
-    path = os.path.join(folder, f"random_{seed}_{trust}.jsonl")
+    negative = ["negative"] if name == "operators" and seed // 2 % 2 else []
+    path = os.path.join(folder, f"{name}_{seed}_{trust}.jsonl")
     with open(path, "w", encoding="utf-8") as out:
-        for line in gen.scenario(seed, ["joins", "aggs", "core", f"fk={trust}"]):
+        for line in gen.scenario(seed, [*kinds, *negative, f"fk={trust}"]):
             out.write(json.dumps(line) + "\n")
     return path
 
+
+def write_randoms(pool, args, folder):
+    files = []
+    for name, kinds, count in [("core", CORE, args.core), ("operators", OPERATORS, args.operators)]:
+        seeds = range(args.first_seed, args.first_seed + count)
+        files += pool.map(write_random, [(name, kinds, seed, args.keep or folder) for seed in seeds], chunksize=8)
+        rely = sum(seed % 2 for seed in seeds)
+        span = f", seeds {seeds[0]} to {seeds[-1]}: {rely} with fk=rely, {count - rely} with fk=none" if count else ""
+        print(f"{count} random scenarios ({name}{span})", flush=True)
+    return files
+
+
+# ---------------------------------------------------------------- replaying
 
 def replay(ivm, options, files):
     """-> the files that do not hold: {path: what was told of it}."""
@@ -80,12 +103,13 @@ def replay(ivm, options, files):
     return {files[0]: f"{files[0]}: {why}"}
 
 
-def run_setting(ivm, setting, files):
+def run_setting(pool, ivm, setting, files):
     rule, pruning, skip = setting
     options = ["--join-rule", rule, "--fk-pruning", pruning, "--skip-empty", skip]
+    parts = [files[first:first + FILES_A_PROCESS] for first in range(0, len(files), FILES_A_PROCESS)]
     bad = {}
-    for first in range(0, len(files), FILES_A_PROCESS):
-        bad.update(replay(ivm, options, files[first:first + FILES_A_PROCESS]))
+    for part in pool.starmap(replay, [(ivm, options, part) for part in parts], chunksize=1):
+        bad.update(part)
     for text in list(bad.values())[:SHOWN]:
         print(f"  {' '.join(options)}: {text}")
     if len(bad) > SHOWN:
@@ -96,22 +120,19 @@ def run_setting(ivm, setting, files):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ivm", required=True, help="the command")
-    parser.add_argument("--random", type=int, default=300, help="how many random scenarios")
+    parser.add_argument("--core", type=int, default=300, help="how many random scenarios of inner joins and plain aggregates")
+    parser.add_argument("--operators", type=int, default=500, help="how many of all kinds")
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--keep", help="a folder for the random scenarios, to look at afterwards")
     args = parser.parse_args()
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder, multiprocessing.Pool() as pool:
-        cases = core_cases()
-        plain = {path: without_terms(path, folder) if states_terms(path) else path for path in cases}
-        seeds = range(args.first_seed, args.first_seed + args.random)
-        random = pool.map(write_random, [(seed, args.keep or folder) for seed in seeds], chunksize=8)
-        rely = sum(seed % 2 for seed in seeds)
-        span = f"seeds {seeds[0]} to {seeds[-1]}" if args.random else "no seeds"
-        print(f"{len(cases)} cases; {len(random)} random scenarios ({span}: {rely} with fk=rely, {len(random) - rely} with fk=none)")
+        cases = cases_covered()
+        print(f"{len(cases)} cases", flush=True)
+        randoms = write_randoms(pool, args, folder)
         for setting in itertools.product(RULES, PRUNINGS, SKIPS):
-            files = [path if setting[2] == "yes" else plain[path] for path in cases] + random
-            good, bad = run_setting(args.ivm, setting, files)
+            files = pool.starmap(stated_for, [(setting, path, folder) for path in cases]) + randoms
+            good, bad = run_setting(pool, args.ivm, setting, files)
             print(f"join_rule {setting[0]}, fk_pruning {setting[1]}, skip_empty {setting[2]}: {good} hold, {bad} do not", flush=True)
             passed, failed = passed + good, failed + bad
     print(f"{passed} passed, {failed} failed")
