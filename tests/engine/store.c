@@ -24,14 +24,14 @@ static void run(uint64_t seed, uint32_t steps, uint32_t operations)
     model_end(self);
 }
 
-Test(engine_store, random_steps_equal_a_model, .fini = model_seed_tell, .timeout = 120)
+Test(engine_store, random_steps_equal_a_model, .fini = model_seed_tell)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         run(seed, 25, 12);
     }
 }
 
-Test(engine_store, random_large_steps_equal_a_model, .fini = model_seed_tell, .timeout = 120)
+Test(engine_store, random_large_steps_equal_a_model, .fini = model_seed_tell)
 {
     for (uint64_t seed = 101; seed <= 106; seed++) {
         run(seed, 5, 300);
@@ -299,7 +299,7 @@ static bool step_survives(uint64_t seed, uint64_t n, bool with_indexes)
     return failed;
 }
 
-Test(engine_store, nth_allocation_failing_changes_nothing, .fini = model_seed_tell, .timeout = 120)
+Test(engine_store, nth_allocation_failing_changes_nothing, .fini = model_seed_tell)
 {
     for (uint64_t seed = 1; seed <= 4; seed++) {
         uint64_t n = 1;
