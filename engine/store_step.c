@@ -12,7 +12,7 @@
 
 #define PREFETCH_AHEAD 12u
 #define LEAVING_ROWS 64u
-#define KEPT_ITEMS_MIN 16384u /* arrays up to this size are never given back */
+#define KEPT_ITEMS_MIN 1024u /* arrays up to this size are never given back */
 
 ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row)
 {
@@ -231,6 +231,7 @@ void ivm__store_undo(ivm__store *store)
     leaving undone = { .forgotten = true };
     appended_undo(store, &undone);
     for (uint32_t i = store->touched_count; i-- > 0;) {
+        touched_prefetch(store, i - PREFETCH_AHEAD); /* wraps past the count at the end */
         if (store->touched[i].row < store->step_end) {
             touch_undo(store, &store->touched[i], &undone);
         }
