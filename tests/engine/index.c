@@ -263,6 +263,35 @@ Test(engine_index, lists_stay_dense)
     end();
 }
 
+/* Every row of a reserved lot takes a block, some of those given back, some new. */
+Test(engine_index, reserved_rows_find_their_blocks)
+{
+    ivm__index *index = words_index(false);
+    for (uint64_t i = 0; i < 2000; i++) {
+        word_row(i, 1);
+    }
+    for (uint32_t i = 0; i < 600; i++) {
+        word_row(9999, 1);
+    }
+    ivm__store_commit(&store);
+    for (uint32_t i = 2000; i < 2600; i++) {
+        cr_assert_eq(ivm__store_weight_add(&store, i, -1), IVM_OK);
+    }
+    ivm__store_commit(&store);
+    cr_assert(index->blocks_free_count > 40);
+    cr_assert_eq(ivm__store_reserve(&store, 2000), IVM_OK);
+    uint64_t calls = counted.calls;
+    for (uint64_t i = 0; i < 2000; i++) {
+        ivm__row_id row = ivm__store_put(&store, 1);
+        memcpy(ivm__store_row(&store, row) + layout->offsets[0], &i, sizeof i);
+        ivm__store_link(&store, row);
+    }
+    cr_assert_eq(counted.calls, calls);
+    cr_assert_eq(index->blocks_free_count, 0);
+    index_check(index);
+    end();
+}
+
 Test(engine_index, probe_stops_and_goes_on_anywhere)
 {
     ivm__index *index = words_index(false);
