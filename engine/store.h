@@ -112,6 +112,8 @@ static inline ivm__weight ivm__store_weight(const ivm__store *store, ivm__row_id
 ivm_status ivm__store_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
 /* A new row of this int32 weight after (not 0), at the end and untouched: for bulk inserts. The caller writes the body, then links. */
 ivm__row_id ivm__store_append(ivm__store *store, int32_t weight);
+/* So many new rows of weight 1, in one go: their ids and places. */
+void ivm__store_append_ones(ivm__store *store, uint32_t count, ivm__row_id *rows, uint8_t **at);
 /* A new row, touched, weight before 0; may take a free id. The caller writes the body, then links. */
 ivm__row_id ivm__store_insert(ivm__store *store, ivm__weight weight);
 /* A new row by the cheaper of the two: under a free id where there is one, so that rows that come and go take no more room, else at the

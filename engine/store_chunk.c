@@ -8,13 +8,22 @@
 
 /* ---- In -------------------------------------------------------------------------------------------------------------------------- */
 
+static void rows_put(ivm__store *store, const ivm__chunk *chunk, uint32_t first, uint32_t count, ivm__row_id *rows, uint8_t **at)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        rows[i] = ivm__store_put(store, ivm__chunk_weight(chunk, first + i));
+        at[i] = ivm__store_row(store, rows[i]);
+    }
+}
+
 static void block_put(ivm__store *store, const ivm__chunk *chunk, const uint32_t *columns, uint32_t first, uint32_t count)
 {
     ivm__row_id rows[BLOCK_ROWS];
     uint8_t *at[BLOCK_ROWS];
-    for (uint32_t i = 0; i < count; i++) {
-        rows[i] = ivm__store_put(store, ivm__chunk_weight(chunk, first + i));
-        at[i] = ivm__store_row(store, rows[i]);
+    if (!chunk->weights && store->free_count == 0) {
+        ivm__store_append_ones(store, count, rows, at);
+    } else {
+        rows_put(store, chunk, first, count, rows, at);
     }
     ivm__layout_scatter(store->layout, chunk, columns, first, count, at);
     ivm__store_link_rows(store, rows, count);
