@@ -79,7 +79,7 @@ typedef struct ivm__store {
     uint64_t reserved;              /* new rows that there is still room for */
 } ivm__store;
 
-/* Takes a reference to the layout. */
+/* Takes a reference to the layout. The store must stay where it is: its indexes point to it. */
 ivm_status ivm__store_init(ivm__store *store, ivm__memory *memory, ivm__texts *texts, uint64_t seed, ivm__layout *layout) IVM_MUST_CHECK;
 void ivm__store_deinit(ivm__store *store); /* with its indexes; a zeroed store is fine. Releases texts. */
 /* Drops all rows at once; keeps memory for the next. No snapshot may be open. */
