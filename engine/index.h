@@ -31,9 +31,10 @@ typedef struct ivm__index {
     bool unique;
     uint32_t doubles; /* unique: rows that share their key with another */
     uint64_t *slots;
-    uint32_t slots_log2; /* capacity 2^slots_log2; 0 = none yet */
-    uint32_t used;       /* slots in use */
-    uint32_t *place;     /* by row id: block * 16 + where in it; IVM__ROW_NONE: the only row of its key. NULL where unique */
+    uint32_t slots_log2;       /* capacity 2^slots_log2; 0 = none yet */
+    uint32_t used;             /* slots in use */
+    struct ivm__cover *covers; /* unique: see cover.h */
+    uint32_t *place;           /* by row id: block * 16 + where in it; IVM__ROW_NONE: the only row of its key. NULL where unique */
     uint32_t place_capacity;
     ivm__block *blocks; /* in blocks_memory, aligned to cache lines */
     void *blocks_memory;

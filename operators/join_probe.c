@@ -239,6 +239,52 @@ static ivm_status reads_pass(ivm__join_run *run, uint32_t depth, const ivm__chun
     return pairs_emit(run, depth, next);
 }
 
+/* Whether a cover of the source's index answers as its rows would: keyed rows weigh 1, and none of them was touched. */
+static bool covers(const ivm__probe_source *source)
+{
+    const ivm__store *store = source->store;
+    return source->in_place && store->rows_live >= IVM__COVER_ROWS_MIN && store->touched_count == 0 &&
+           (source->reading == IVM__READ_CUR || store->rows_end == store->step_end);
+}
+
+/* The positions of the keys found, and their cells moved together. */
+static void found_compact(const uint8_t *there, uint32_t count, uint32_t *restrict positions, uint64_t *restrict cells)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        positions[kept] = i;
+        cells[kept] = cells[i];
+        kept += there[i];
+    }
+}
+
+/* The one column that is read comes from a cover, a line a key. */
+static ivm_status probe_cover(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, const ivm__keys *keys, pairs *found,
+                              const reads *plan)
+{
+    const ivm__probe_source *source = &run->sources[depth];
+    ivm__cover *cover;
+    IVM_TRY(ivm__index_cover(source->index, plan->columns[0], &cover));
+    ivm__chunk *next = ivm__chunk_make(run->step->scratch, run->join->head.types, chunk->columns_count);
+    uint8_t *there = ivm__arena_allocate(run->step->scratch, keys->rows_count);
+    if (!next || !there) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    ivm__vector *out = &next->columns[plan->targets[0]];
+    if (!ivm__vector_make(run->step->scratch, out, out->type, keys->rows_count, false)) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    found->count = ivm__cover_probe(cover, keys, out->cells, there);
+    run->rows_matched += found->count;
+    if (found->count == 0) {
+        return IVM_OK;
+    }
+    if (found->count < keys->rows_count) {
+        found_compact(there, keys->rows_count, found->positions, out->cells);
+    }
+    return reads_pass(run, depth, chunk, found, next);
+}
+
 /* Rows that each find one row of weight 1 at most, as a foreign key makes it: found and read in one pass. *done is false where a row is of
  * another kind: then nothing has happened. */
 static ivm_status probe_reads(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, const ivm__keys *keys, pairs *found, bool *done)
@@ -249,6 +295,10 @@ static ivm_status probe_reads(ivm__join_run *run, uint32_t depth, const ivm__chu
     *done = false;
     if (!reads_plan(run, depth, &plan)) {
         return IVM_OK;
+    }
+    if (plan.count == 1 && covers(source) && !keys->skip) {
+        *done = true;
+        return probe_cover(run, depth, chunk, keys, found, &plan);
     }
     ivm__chunk *next = ivm__chunk_make(run->step->scratch, run->join->head.types, chunk->columns_count);
     if (!next) {

@@ -218,9 +218,9 @@ static ivm_status source_prepare(const ivm__join_run *run, const ivm__join_probe
     if (probe->keys_count == 0) {
         return IVM_OK;
     }
-    bool in_table = leaf->table && source->store == &leaf->table->store;
-    return ivm__store_index(source->store, in_table ? probe->to : probe->place, probe->keys_count, in_table && probe->unique,
-                            &source->index);
+    source->in_place = leaf->table && source->store == &leaf->table->store;
+    return ivm__store_index(source->store, source->in_place ? probe->to : probe->place, probe->keys_count,
+                            source->in_place && probe->unique, &source->index);
 }
 
 ivm_status ivm__join_run_prepare(ivm__join_run *run, uint32_t driver, const uint8_t *readings)
