@@ -168,6 +168,32 @@ void ivm__layout_scatter(const ivm__layout *layout, const ivm__chunk *chunk, con
     }
 }
 
+static void null_bits_write(const uint8_t *nulls, uint32_t count, uint8_t *const *rows, uint32_t column)
+{
+    uint32_t offset = IVM__ROW_HEADER + (column >> 6) * (uint32_t)sizeof(uint64_t), shift = column & 63;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t word;
+        memcpy(&word, rows[i] + offset, sizeof word);
+        word = (word & ~((uint64_t)1 << shift)) | (uint64_t)(nulls && nulls[i]) << shift;
+        memcpy(rows[i] + offset, &word, sizeof word);
+    }
+}
+
+void ivm__layout_write(const ivm__layout *layout, uint32_t column, const ivm__vector *in, uint32_t count, uint8_t *const *rows)
+{
+    assert(column < layout->columns_count && in->cells && in->type == layout->types[column]);
+    if (ivm__type_is_wide(in->type)) {
+        wides_scatter(in->cells, count, rows, layout->offsets[column]);
+    } else {
+        words_scatter(in->cells, count, rows, layout->offsets[column]);
+    }
+    if (layout->null_words) {
+        null_bits_write(in->nulls, count, rows, column);
+    } else {
+        assert(!in->nulls || nulls_none(in->nulls, count));
+    }
+}
+
 /* ---- Gathering ------------------------------------------------------------------------------------------------------------------- */
 
 static void words_gather(const uint8_t *const *rows, uint32_t count, uint32_t offset, uint64_t *restrict out)

@@ -17,9 +17,9 @@ typedef struct ivm__layout {
     uint32_t body_bytes;  /* a multiple of 8, without padding */
     uint32_t texts_count; /* string columns */
     ivm_type *types;
-    uint32_t *offsets;    /* of each column's cell from the row's start */
-    uint32_t *texts;      /* offsets of the string cells */
-    bool *nullable;       /* by column: may it hold nulls; an index over columns that may not needs no null word */
+    uint32_t *offsets; /* of each column's cell from the row's start */
+    uint32_t *texts;   /* offsets of the string cells */
+    bool *nullable;    /* by column: may it hold nulls; an index over columns that may not needs no null word */
 } ivm__layout;
 
 #define IVM__ROW_HEADER 8u
@@ -52,6 +52,8 @@ static inline ivm__wide ivm__row_wide(const ivm__layout *layout, const uint8_t *
  * not null is an assertion: check before. */
 void ivm__layout_scatter(const ivm__layout *layout, const ivm__chunk *chunk, const uint32_t *columns, uint32_t first, uint32_t count,
                          uint8_t *const *rows);
+/* Writes one column over what `count` rows have in it, null bits too; in->nulls NULL: no nulls. */
+void ivm__layout_write(const ivm__layout *layout, uint32_t column, const ivm__vector *in, uint32_t count, uint8_t *const *rows);
 /* Reads one column of `count` rows; out->cells has room, out->nulls is given where the column may be null (else may be NULL). */
 void ivm__layout_gather(const ivm__layout *layout, uint32_t column, const uint8_t *const *rows, uint32_t count, ivm__vector *out);
 

@@ -14,7 +14,7 @@ static void slots_prefetch(const ivm__index *index, const uint64_t *hashes, uint
     const uint64_t *slots = index->slots;
     uint32_t shift = 64 - index->slots_log2;
     for (uint32_t i = 0; i < count; i++) {
-        __builtin_prefetch(&slots[hashes[i] >> shift]);
+        ivm__prefetch(&slots[hashes[i] >> shift]);
     }
 }
 
@@ -41,7 +41,7 @@ static void rows_prefetch(const ivm__index *index, const ivm__row_id *candidates
 {
     for (uint32_t i = 0; i < count; i++) {
         if (ivm__likely(candidates[i] != IVM__ROW_NONE)) {
-            __builtin_prefetch(ivm__store_row(index->store, candidates[i]));
+            ivm__prefetch(ivm__store_row(index->store, candidates[i]));
         }
     }
 }
@@ -50,7 +50,7 @@ static void places_prefetch(const ivm__index *index, const ivm__row_id *candidat
 {
     for (uint32_t i = 0; i < count; i++) {
         if (candidates[i] != IVM__ROW_NONE) {
-            __builtin_prefetch(&index->place[candidates[i]]);
+            ivm__prefetch(&index->place[candidates[i]]);
         }
     }
 }
@@ -255,7 +255,7 @@ static void blocks_prefetch(const ivm__index *index, const ivm__row_id *candidat
     for (uint32_t i = 0; i < count; i++) {
         uint32_t place = candidates[i] == IVM__ROW_NONE ? IVM__ROW_NONE : index->place[candidates[i]];
         if (place != IVM__ROW_NONE) {
-            __builtin_prefetch(ivm__block_at(index, place));
+            ivm__prefetch(ivm__block_at(index, place));
         }
     }
 }
@@ -270,7 +270,7 @@ static uint32_t list_rows(const ivm__index *index, ivm__probe *probe, uint32_t c
         const ivm__block *block = ivm__block_at(index, place);
         uint32_t count = block->count - at < capacity - found ? block->count - at : capacity - found;
         if (block->next != IVM__BLOCK_NONE) {
-            __builtin_prefetch(&index->blocks[block->next]);
+            ivm__prefetch(&index->blocks[block->next]);
         }
         for (uint32_t i = 0; i < count; i++) {
             positions[found + i] = probe->key;

@@ -97,7 +97,7 @@ static inline const uint8_t *place(const places *at, ivm__row_id row, uint32_t o
 static void places_prefetch(const places *at, const ivm__row_id *rows, uint32_t count, uint32_t offset)
 {
     for (uint32_t i = 0; i < count && i < PREFETCH_AHEAD; i++) {
-        __builtin_prefetch(place(at, rows[i], offset));
+        ivm__prefetch(place(at, rows[i], offset));
     }
 }
 
@@ -105,7 +105,7 @@ static void words_gather(const places *at, const ivm__row_id *rows, uint32_t cou
 {
     uint32_t i = 0;
     for (; i + PREFETCH_AHEAD < count; i++) {
-        __builtin_prefetch(place(at, rows[i + PREFETCH_AHEAD], offset));
+        ivm__prefetch(place(at, rows[i + PREFETCH_AHEAD], offset));
         memcpy(&out[i], place(at, rows[i], offset), sizeof out[i]);
     }
     for (; i < count; i++) {
@@ -117,7 +117,7 @@ static void wides_gather(const places *at, const ivm__row_id *rows, uint32_t cou
 {
     for (uint32_t i = 0; i < count; i++) {
         if (i + PREFETCH_AHEAD < count) {
-            __builtin_prefetch(place(at, rows[i + PREFETCH_AHEAD], offset));
+            ivm__prefetch(place(at, rows[i + PREFETCH_AHEAD], offset));
         }
         memcpy(&out[i], place(at, rows[i], offset), sizeof out[i]);
     }

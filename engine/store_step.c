@@ -106,7 +106,7 @@ static void leaving_add(leaving *rows, ivm__store *store, ivm__row_id row)
 static void touched_prefetch(const ivm__store *store, uint32_t i)
 {
     if (i < store->touched_count) {
-        __builtin_prefetch(ivm__store_row(store, store->touched[i].row), 1);
+        ivm__prefetch_write(ivm__store_row(store, store->touched[i].row));
     }
 }
 

@@ -166,15 +166,15 @@ static ivm_status aggregate_consume(ivm__operator *base, ivm__step *step, uint32
 
 /* ---- Publishing ---------------------------------------------------------------------------------------------------------------------- */
 
-/* The rows that these groups now have, all columns. */
+/* The values that these groups now have; their group columns only where `having` may read them. */
 static ivm_status read_groups(ivm__aggregate *self, ivm__step *step, const uint32_t *groups, uint32_t count, ivm__chunk **values)
 {
-    ivm__chunk *chunk = ivm__chunk_make(step->scratch, self->types, self->columns_count);
+    ivm__chunk *chunk = *values = ivm__chunk_make(step->scratch, self->types, self->columns_count);
     if (!chunk) {
         return ivm__fail_memory(step->error);
     }
     chunk->rows_count = count;
-    for (uint32_t c = 0; c < self->columns_count; c++) {
+    for (uint32_t c = self->having ? 0 : self->groups_count; c < self->columns_count; c++) {
         ivm__vector *out = &chunk->columns[c];
         if (!ivm__vector_make(step->scratch, out, self->types[c], count, true)) {
             return ivm__fail_memory(step->error);
@@ -186,7 +186,6 @@ static ivm_status read_groups(ivm__aggregate *self, ivm__step *step, const uint3
                              c - self->groups_count + 1);
         }
     }
-    *values = chunk;
     return IVM_OK;
 }
 
@@ -236,8 +235,20 @@ static ivm_status check_having(ivm__aggregate *self, ivm__step *step, const ivm_
     return IVM_OK;
 }
 
-/* Bodies of the chunk's rows, one after the other at the result's stride, in scratch. */
-static uint8_t *write_bodies(ivm__aggregate *self, ivm__step *step, const ivm__chunk *values)
+/* A new group's columns, from its key. */
+static void write_key(const ivm__aggregate *self, uint32_t group, uint8_t *row)
+{
+    const ivm__layout *from = self->keys.layout, *to = self->result.layout;
+    const uint8_t *key = ivm__store_row(&self->keys, group);
+    for (uint32_t c = 0; c < self->groups_count; c++) {
+        uint64_t *nulls = (uint64_t *)(void *)(row + IVM__ROW_HEADER) + (c >> 6);
+        *nulls |= (uint64_t)ivm__row_is_null(from, key, c) << (c & 63);
+        memcpy(row + to->offsets[c], key + from->offsets[c], ivm__type_words(self->types[c]) * sizeof(uint64_t));
+    }
+}
+
+/* Bodies of the groups' rows, one after the other at the result's stride, in scratch: a group's old row with its values written over. */
+static uint8_t *write_bodies(ivm__aggregate *self, ivm__step *step, const uint32_t *groups, const ivm__chunk *values)
 {
     uint32_t stride = self->result.layout->stride, count = values->rows_count;
     uint8_t *bodies = ivm__arena_allocate(step->scratch, (size_t)count * stride);
@@ -245,21 +256,29 @@ static uint8_t *write_bodies(ivm__aggregate *self, ivm__step *step, const ivm__c
     if (!bodies || !rows) {
         return NULL;
     }
-    memset(bodies, 0, (size_t)count * stride);
     for (uint32_t i = 0; i < count; i++) {
+        ivm__row_id row = ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, groups[i]))->row;
         rows[i] = bodies + (size_t)i * stride;
+        if (row != IVM__ROW_NONE) {
+            memcpy(rows[i], ivm__store_row(&self->result, row), stride);
+        } else {
+            memset(rows[i], 0, stride);
+            write_key(self, groups[i], rows[i]);
+        }
     }
-    ivm__layout_scatter(self->result.layout, values, NULL, 0, count, rows);
+    for (uint32_t c = self->groups_count; c < self->columns_count; c++) {
+        ivm__layout_write(self->result.layout, c, &values->columns[c], count, rows);
+    }
     return bodies;
 }
 
 static ivm_status publish_present(ivm__aggregate *self, ivm__step *step, const uint32_t *groups, uint32_t count)
 {
-    ivm__chunk *values;
+    ivm__chunk *values = NULL;
     bool passes[IVM__CHUNK_ROWS];
     IVM_TRY(read_groups(self, step, groups, count, &values));
     IVM_TRY(check_having(self, step, values, passes));
-    uint8_t *bodies = write_bodies(self, step, values);
+    uint8_t *bodies = write_bodies(self, step, groups, values);
     if (!bodies || ivm__store_reserve(&self->result, count) != IVM_OK) {
         return ivm__fail_memory(step->error);
     }
