@@ -263,7 +263,9 @@ static uint8_t *write_bodies(ivm__aggregate *self, ivm__step *step, const uint32
             memcpy(rows[i], ivm__store_row(&self->result, row), stride);
         } else {
             memset(rows[i], 0, stride);
-            write_key(self, groups[i], rows[i]);
+            if (self->groups_count) {
+                write_key(self, groups[i], rows[i]);
+            }
         }
     }
     for (uint32_t c = self->groups_count; c < self->columns_count; c++) {
