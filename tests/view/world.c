@@ -108,6 +108,19 @@ ivm_plan *world_aggregate_plan(const world *it)
     return aggregate_over(it, join_all(it));
 }
 
+/* A project that gives the columns the names that they have anyway, in another order. */
+static ivm_plan *renamed(ivm_plan *input, uint32_t table)
+{
+    static const char *const names[] = { "s", "v", "r2", "r1", "r0", "id" };
+    ivm_plan *plan = ivm_plan_project(input, NULL);
+    for (uint32_t c = 0; c < 6; c++) {
+        char name[16];
+        snprintf(name, sizeof name, "t%u.%s", table, names[c]);
+        plan = ivm_plan_compute(plan, name, ivm_column(names[c]));
+    }
+    return plan;
+}
+
 ivm_plan *world_mixed_plan(const world *it)
 {
     ivm_plan *inputs[WORLD_TABLES_MAX];
@@ -118,7 +131,7 @@ ivm_plan *world_mixed_plan(const world *it)
         inputs[i] = ivm_plan_scan(it->tables[i], NULL);
     }
     inputs[0] = ivm_plan_filter(inputs[0], ivm_call2(">", ivm_column("v"), ivm_literal(ivm_int64(0))));
-    inputs[last] = ivm_plan_filter(ivm_plan_project(inputs[last], "id, r0, r1, r2, v, s"), ivm_call1("is_not_null", ivm_column("v")));
+    inputs[last] = ivm_plan_filter(renamed(inputs[last], last), ivm_call1("is_not_null", ivm_column("v")));
     char below[16];
     snprintf(below, sizeof below, "t%u.v", last);
     ivm_plan *join = ivm_plan_join_many(inputs, last + 1, on);
@@ -263,6 +276,58 @@ bool world_apply(world *it, const world_changes *changes)
     }
     memcpy(it->rows, before, sizeof before);
     return false;
+}
+
+bool world_allows(const world *it, const world_changes *changes)
+{
+    world copy;
+    copy.shape = it->shape;
+    memcpy(copy.rows, it->rows, sizeof copy.rows);
+    return world_apply(&copy, changes);
+}
+
+static int64_t draw_reference(uint64_t *random)
+{
+    uint64_t drawn = world_random(random) % 7;
+    return drawn == 0 ? WORLD_NULL : (int64_t)drawn;
+}
+
+static world_change draw_change(const world *it, uint64_t *random)
+{
+    uint32_t table = (uint32_t)(world_random(random) % it->shape.tables_count);
+    const world_rows *rows = &it->rows[table];
+    world_row row = { .id = 1 + (int64_t)(world_random(random) % 6), .weight = 1 };
+    if (rows->count && world_random(random) % 5 < 2) {
+        row = rows->row[world_random(random) % rows->count];
+        row.weight = -1;
+        return (world_change){ table, row };
+    }
+    for (uint32_t slot = 0; slot < WORLD_REFS; slot++) {
+        row.refs[slot] = draw_reference(random);
+    }
+    row.v = world_random(random) % 6 ? (int64_t)(world_random(random) % 9) - 4 : WORLD_NULL;
+    return (world_change){ table, row };
+}
+
+void world_draw(const world *it, uint32_t count, world_changes *changes, uint64_t *random)
+{
+    world copy;
+    copy.shape = it->shape;
+    memcpy(copy.rows, it->rows, sizeof copy.rows);
+    changes->count = 0;
+    while (changes->count < count) {
+        world_changes one = { .count = 1, .change[0] = draw_change(&copy, random) };
+        if (world_apply(&copy, &one)) {
+            changes->change[changes->count++] = one.change[0];
+        }
+    }
+}
+
+void world_set_planner(world *it, uint64_t *random)
+{
+    ivm_planner_options options = { (ivm_fk_pruning)(world_random(random) % 2), (ivm_join_rule)(world_random(random) % 3),
+                                    world_random(random) % 2 };
+    cr_assert_eq(ivm_engine_planner_set(it->engine, &options, &it->error), IVM_OK);
 }
 
 /* ---- What is there and what must be ---------------------------------------------------------------------------------------------------------- */

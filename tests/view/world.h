@@ -79,6 +79,13 @@ bool world_facts_hold(const world *it);
 /* The changes applied to the arrays alone: false where a key would be held twice, a weight below zero or a fact broken; then nothing is. */
 bool world_apply(world *it, const world_changes *changes);
 
+/* The same for arrays that stay as they are. */
+bool world_allows(const world *it, const world_changes *changes);
+/* `count` random changes that, one by one in this order, keep keys and facts. */
+void world_draw(const world *it, uint32_t count, world_changes *changes, uint64_t *random);
+/* A random setting of the planner. */
+void world_set_planner(world *it, uint64_t *random);
+
 /* The snapshot's rows, which is closed, as sorted lines "weight*a,b,c", equal rows as one. The caller frees the text. */
 char *world_dump(ivm_snapshot *snapshot);
 char *world_dump_view(world *it, ivm_view *view);
