@@ -183,7 +183,7 @@ static ivm_status grow(ivm__cover *cover, uint32_t capacity)
 
 ivm_status ivm__cover_reserve(ivm__cover *cover, uint64_t rows)
 {
-    uint64_t needed = cover->used + rows + 1, capacity = needed * 10 / 7;
+    uint64_t needed = cover->used + rows + 1, capacity = needed * 2;
     if (capacity <= cover->capacity) {
         return IVM_OK;
     }
@@ -215,16 +215,32 @@ uint64_t ivm__cover_bytes(const ivm__cover *cover)
 
 /* ---- Making -------------------------------------------------------------------------------------------------------------------------- */
 
-/* Every row that the index holds; where a key has two, either may stand in the cover until one goes. */
+static void rows_put(ivm__cover *cover, const ivm__row_id *rows, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        ivm__cover_link(cover, rows[i], ivm__hash_word(key_of(cover, rows[i]), cover->index->store->seed));
+    }
+}
+
+/* Every row that the index holds; where a key has two, either may stand in the cover until one goes. Slots and pairs are in the order of the
+ * hash both, so that pairs are written one after the other; the rows are sent for a block ahead. */
 static void fill(ivm__cover *cover)
 {
     const ivm__index *index = cover->index;
+    ivm__row_id rows[BLOCK_KEYS];
+    uint32_t count = 0;
     for (uint64_t i = 0; i < (uint64_t)1 << index->slots_log2; i++) {
-        if (index->slots[i] != 0) {
-            ivm__row_id row = ivm__slot_row(index->slots[i]);
-            ivm__cover_link(cover, row, ivm__hash_word(key_of(cover, row), index->store->seed));
+        if (index->slots[i] == 0) {
+            continue;
+        }
+        rows[count] = ivm__slot_row(index->slots[i]);
+        __builtin_prefetch(ivm__store_row(index->store, rows[count]));
+        if (++count == BLOCK_KEYS) {
+            rows_put(cover, rows, count);
+            count = 0;
         }
     }
+    rows_put(cover, rows, count);
 }
 
 ivm_status ivm__index_cover(ivm__index *index, uint32_t column, ivm__cover **cover)

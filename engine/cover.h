@@ -1,6 +1,6 @@
 /* Covers: a unique index over one 8-byte key and one 8-byte column, as pairs {key, cell} in one table, so that a probe that reads that column
- * alone costs one cache line instead of two. Pairs stand at load 0.45 to 0.7; the capacity is no power of two, so that the table is no larger
- * than it must be. A cover follows its index row by row. While a step holds an old and a new row of one key its cell is that of either:
+ * alone costs one cache line instead of two. Pairs stand at load a third to a half, where three of four are found in their home slot; the capacity is no power of
+ * two, so that the table is no larger than it must be. A cover follows its index row by row. While a step holds an old and a new row of one key its cell is that of either:
  * it is asked only where no row is touched.
  *
  * Built when a large index is first probed for one column; freed with the index. */

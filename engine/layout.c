@@ -168,27 +168,49 @@ void ivm__layout_scatter(const ivm__layout *layout, const ivm__chunk *chunk, con
     }
 }
 
-static void null_bits_write(const uint8_t *nulls, uint32_t count, uint8_t *const *rows, uint32_t column)
+static void null_bits_write(const uint8_t *nulls, uint32_t count, uint8_t *const *rows, uint32_t column, uint8_t *changed)
 {
     uint32_t offset = IVM__ROW_HEADER + (column >> 6) * (uint32_t)sizeof(uint64_t), shift = column & 63;
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t word;
-        memcpy(&word, rows[i] + offset, sizeof word);
-        word = (word & ~((uint64_t)1 << shift)) | (uint64_t)(nulls && nulls[i]) << shift;
+        uint64_t old, word;
+        memcpy(&old, rows[i] + offset, sizeof old);
+        word = (old & ~((uint64_t)1 << shift)) | (uint64_t)(nulls && nulls[i]) << shift;
         memcpy(rows[i] + offset, &word, sizeof word);
+        changed[i] |= word != old;
     }
 }
 
-void ivm__layout_write(const ivm__layout *layout, uint32_t column, const ivm__vector *in, uint32_t count, uint8_t *const *rows)
+static void words_write(const uint64_t *cells, uint32_t count, uint8_t *const *rows, uint32_t offset, uint8_t *changed)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t old;
+        memcpy(&old, rows[i] + offset, sizeof old);
+        memcpy(rows[i] + offset, &cells[i], sizeof old);
+        changed[i] |= old != cells[i];
+    }
+}
+
+static void wides_write(const ivm__wide *cells, uint32_t count, uint8_t *const *rows, uint32_t offset, uint8_t *changed)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        ivm__wide old;
+        memcpy(&old, rows[i] + offset, sizeof old);
+        memcpy(rows[i] + offset, &cells[i], sizeof old);
+        changed[i] |= old != cells[i];
+    }
+}
+
+void ivm__layout_write(const ivm__layout *layout, uint32_t column, const ivm__vector *in, uint32_t count, uint8_t *const *rows,
+                       uint8_t *changed)
 {
     assert(column < layout->columns_count && in->cells && in->type == layout->types[column]);
     if (ivm__type_is_wide(in->type)) {
-        wides_scatter(in->cells, count, rows, layout->offsets[column]);
+        wides_write(in->cells, count, rows, layout->offsets[column], changed);
     } else {
-        words_scatter(in->cells, count, rows, layout->offsets[column]);
+        words_write(in->cells, count, rows, layout->offsets[column], changed);
     }
     if (layout->null_words) {
-        null_bits_write(in->nulls, count, rows, column);
+        null_bits_write(in->nulls, count, rows, column, changed);
     } else {
         assert(!in->nulls || nulls_none(in->nulls, count));
     }

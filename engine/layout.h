@@ -52,8 +52,10 @@ static inline ivm__wide ivm__row_wide(const ivm__layout *layout, const uint8_t *
  * not null is an assertion: check before. */
 void ivm__layout_scatter(const ivm__layout *layout, const ivm__chunk *chunk, const uint32_t *columns, uint32_t first, uint32_t count,
                          uint8_t *const *rows);
-/* Writes one column over what `count` rows have in it, null bits too; in->nulls NULL: no nulls. */
-void ivm__layout_write(const ivm__layout *layout, uint32_t column, const ivm__vector *in, uint32_t count, uint8_t *const *rows);
+/* Writes one column over what `count` rows have in it, null bits too; in->nulls NULL: no nulls. changed[i] is set, never cleared, where row i
+ * had something else. */
+void ivm__layout_write(const ivm__layout *layout, uint32_t column, const ivm__vector *in, uint32_t count, uint8_t *const *rows,
+                       uint8_t *changed);
 /* Reads one column of `count` rows; out->cells has room, out->nulls is given where the column may be null (else may be NULL). */
 void ivm__layout_gather(const ivm__layout *layout, uint32_t column, const uint8_t *const *rows, uint32_t count, ivm__vector *out);
 

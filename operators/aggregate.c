@@ -193,18 +193,14 @@ static ivm_status read_groups(ivm__aggregate *self, ivm__step *step, const uint3
 static ivm_status publish_row(ivm__aggregate *self, uint32_t group, const uint8_t *row)
 {
     ivm__group_tail *tail = ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, group));
-    uint32_t body = self->result.layout->body_bytes;
     if (tail->row != IVM__ROW_NONE) {
-        if (row && memcmp(ivm__store_row(&self->result, tail->row) + IVM__ROW_HEADER, row + IVM__ROW_HEADER, body) == 0) {
-            return IVM_OK;
-        }
         IVM_TRY(ivm__store_touch(&self->result, tail->row));
         ivm__store_weight_set(&self->result, tail->row, 0);
         tail->row = IVM__ROW_NONE;
     }
     if (row) {
         tail->row = ivm__store_insert(&self->result, 1);
-        memcpy(ivm__store_row(&self->result, tail->row) + IVM__ROW_HEADER, row + IVM__ROW_HEADER, body);
+        memcpy(ivm__store_row(&self->result, tail->row) + IVM__ROW_HEADER, row + IVM__ROW_HEADER, self->result.layout->body_bytes);
         ivm__store_link(&self->result, tail->row);
     }
     return IVM_OK;
@@ -248,7 +244,7 @@ static void write_key(const ivm__aggregate *self, uint32_t group, uint8_t *row)
 }
 
 /* Bodies of the groups' rows, one after the other at the result's stride, in scratch: a group's old row with its values written over. */
-static uint8_t *write_bodies(ivm__aggregate *self, ivm__step *step, const uint32_t *groups, const ivm__chunk *values)
+static uint8_t *write_bodies(ivm__aggregate *self, ivm__step *step, const uint32_t *groups, const ivm__chunk *values, uint8_t *changed)
 {
     uint32_t stride = self->result.layout->stride, count = values->rows_count;
     uint8_t *bodies = ivm__arena_allocate(step->scratch, (size_t)count * stride);
@@ -259,6 +255,7 @@ static uint8_t *write_bodies(ivm__aggregate *self, ivm__step *step, const uint32
     for (uint32_t i = 0; i < count; i++) {
         ivm__row_id row = ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, groups[i]))->row;
         rows[i] = bodies + (size_t)i * stride;
+        changed[i] = row == IVM__ROW_NONE;
         if (row != IVM__ROW_NONE) {
             memcpy(rows[i], ivm__store_row(&self->result, row), stride);
         } else {
@@ -269,7 +266,7 @@ static uint8_t *write_bodies(ivm__aggregate *self, ivm__step *step, const uint32
         }
     }
     for (uint32_t c = self->groups_count; c < self->columns_count; c++) {
-        ivm__layout_write(self->result.layout, c, &values->columns[c], count, rows);
+        ivm__layout_write(self->result.layout, c, &values->columns[c], count, rows, changed);
     }
     return bodies;
 }
@@ -278,14 +275,16 @@ static ivm_status publish_present(ivm__aggregate *self, ivm__step *step, const u
 {
     ivm__chunk *values = NULL;
     bool passes[IVM__CHUNK_ROWS];
+    uint8_t changed[IVM__CHUNK_ROWS];
     IVM_TRY(read_groups(self, step, groups, count, &values));
     IVM_TRY(check_having(self, step, values, passes));
-    uint8_t *bodies = write_bodies(self, step, groups, values);
+    uint8_t *bodies = write_bodies(self, step, groups, values, changed);
     if (!bodies || ivm__store_reserve(&self->result, count) != IVM_OK) {
         return ivm__fail_memory(step->error);
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (publish_row(self, groups[i], passes[i] ? bodies + (size_t)i * self->result.layout->stride : NULL) != IVM_OK) {
+        const uint8_t *row = passes[i] ? bodies + (size_t)i * self->result.layout->stride : NULL;
+        if ((changed[i] || !row) && publish_row(self, groups[i], row) != IVM_OK) {
             return ivm__fail_memory(step->error);
         }
     }
