@@ -35,18 +35,6 @@ static void stats_add(ivm_stats *all, const ivm_stats *one)
     all->nanoseconds += one->nanoseconds;
 }
 
-static uint64_t changes_count(const ivm__store *store)
-{
-    ivm__row_id rows[64];
-    ivm__weight weights[64];
-    uint32_t next = 0, found;
-    uint64_t count = 0;
-    while ((found = ivm__store_changes_last(store, &next, 64, rows, weights)) > 0) {
-        count += found;
-    }
-    return count;
-}
-
 /* ---- Views ----------------------------------------------------------------------------------------------------------------------- */
 
 /* The programs have run, or were undone. */
@@ -75,7 +63,7 @@ static void views_commit(ivm__step *step)
 {
     for (ivm_view *view = step->engine->views; view; view = view->next) {
         ivm__program_commit(&view->program);
-        step->stats->rows_out += changes_count(view->program.result);
+        step->stats->rows_out += view->program.result->last_changes;
     }
 }
 

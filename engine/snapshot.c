@@ -74,18 +74,6 @@ static ivm_status share_rows(ivm_snapshot *snapshot, ivm__store *store)
     return IVM_OK;
 }
 
-static uint64_t count_changes(const ivm__store *store)
-{
-    uint64_t count = 0;
-    ivm__row_id rows[64];
-    ivm__weight weights[64];
-    uint32_t next = 0, found;
-    while ((found = ivm__store_changes_last(store, &next, 64, rows, weights)) > 0) {
-        count += found;
-    }
-    return count;
-}
-
 /* A step's change of a weight has at most 64 bits and a sign: it is cut to int64 only where a weight went from one end to the other. */
 static int64_t weight_narrow(ivm__weight weight)
 {
@@ -94,7 +82,7 @@ static int64_t weight_narrow(ivm__weight weight)
 
 static ivm_status copy_changes(ivm_snapshot *snapshot, const ivm__store *store)
 {
-    uint64_t count = count_changes(store), at = 0;
+    uint64_t count = store->last_changes, at = 0;
     uint32_t stride = store->layout->stride;
     snapshot->copied = ivm__allocate(snapshot->memory, count * stride);
     snapshot->copied_weights = ivm__allocate(snapshot->memory, count * sizeof *snapshot->copied_weights);

@@ -53,6 +53,7 @@ void ivm__store_clear(ivm__store *store)
         ivm__index_clear(index);
     }
     store->rows_end = store->step_end = store->last_first = store->last_end = 0;
+    store->last_changes = 0;
     store->free_count = store->touched_count = store->last_count = store->heavy_count = 0;
     store->rows_live = store->reserved = 0;
     store->weight_max = 0;

@@ -68,15 +68,16 @@ typedef struct ivm__store {
     ivm__weight weight_max;         /* no present weight has been greater (never falls) */
     ivm__row_id *free;              /* ids to give again */
     uint32_t free_count, free_capacity;
-    ivm__touch *touched;            /* of the step under way */
+    ivm__touch *touched; /* of the step under way */
     uint32_t touched_count, touched_capacity;
-    ivm__touch *last;               /* of the step last committed, and the rows it appended */
+    ivm__touch *last; /* of the step last committed, and the rows it appended */
     uint32_t last_count, last_capacity;
     ivm__row_id last_first, last_end;
+    uint64_t last_changes; /* rows that ivm__store_changes_last() gives */
     ivm__heavy *heavy;
     uint32_t heavy_count, heavy_capacity;
-    struct ivm__index *indexes;     /* linked through index->next_of_store */
-    uint64_t reserved;              /* new rows that there is still room for */
+    struct ivm__index *indexes; /* linked through index->next_of_store */
+    uint64_t reserved;          /* new rows that there is still room for */
 } ivm__store;
 
 /* Takes a reference to the layout. The store must stay where it is: its indexes point to it. */
@@ -128,6 +129,10 @@ void ivm__store_link_rows(ivm__store *store, const ivm__row_id *rows, uint32_t c
 ivm_status ivm__store_put_chunk(ivm__store *store, const ivm__chunk *chunk, const uint32_t *columns) IVM_MUST_CHECK;
 /* Keeps the row's weight before (and makes its page the store's own). Fails only for memory; the row is then as it was. */
 ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row) IVM_MUST_CHECK;
+/* One row gone and another one come, both of weight 1, as an update makes them: takes `old` out and gives the id of a new row with this body,
+ * linked. Room for `rows` such updates must have been made. */
+ivm_status ivm__store_replace_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
+ivm_status ivm__store_replace(ivm__store *store, ivm__row_id old, const uint8_t *row, ivm__row_id *replaced) IVM_MUST_CHECK;
 /* The weight after, of a touched row. In a step it may be anything of 128 bits; when the step commits it must fit int64. */
 void ivm__store_weight_set(ivm__store *store, ivm__row_id row, ivm__weight after);
 /* Touches and adds. */

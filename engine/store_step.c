@@ -45,6 +45,31 @@ void ivm__store_weight_set(ivm__store *store, ivm__row_id row, ivm__weight after
     }
 }
 
+ivm_status ivm__store_replace_reserve(ivm__store *store, uint64_t rows)
+{
+    IVM_TRY(ivm__store_reserve(store, rows));
+    return ivm__store_touches_reserve(store, rows * 2);
+}
+
+ivm_status ivm__store_replace(ivm__store *store, ivm__row_id old, const uint8_t *row, ivm__row_id *replaced)
+{
+    const ivm__row_header *before = ivm__row_header_at(ivm__store_row(store, old));
+    if (ivm__unlikely(before->touch || before->weight != 1 || old >= store->step_end)) {
+        IVM_TRY(ivm__store_touch(store, old));
+        ivm__store_weight_set(store, old, 0);
+    } else {
+        IVM_TRY(ivm__page_own(store, old));
+        assert(store->touched_count < store->touched_capacity);
+        store->touched[store->touched_count++] = (ivm__touch){ .before = 1, .row = old };
+        ivm__row_header_at(ivm__store_row(store, old))->touch = store->touched_count;
+        store->rows_live--;
+    }
+    *replaced = ivm__store_insert(store, 1);
+    memcpy(ivm__store_row(store, *replaced) + IVM__ROW_HEADER, row + IVM__ROW_HEADER, store->layout->body_bytes);
+    ivm__store_link(store, *replaced);
+    return IVM_OK;
+}
+
 /* A sum past 128 bits wraps: what is added to it may yet bring it back, and then it is right. */
 static ivm__weight weight_sum(ivm__weight a, ivm__weight b)
 {
@@ -145,9 +170,12 @@ static void touches_settle(ivm__store *store)
     uint32_t heavy_sorted = store->heavy_count;
     bool heavy = false;
     leaving gone = { .forgotten = false };
+    uint64_t changes = store->rows_end - store->step_end;
     for (uint32_t i = 0; i < store->touched_count; i++) {
         const ivm__touch *touch = &store->touched[i];
         touched_prefetch(store, i + PREFETCH_AHEAD);
+        changes += touch->before != touch->after;
+        changes -= touch->row >= store->step_end;
         heavy |= !ivm__weight_is_narrow(touch->before) || !ivm__weight_is_narrow(touch->after);
         touch_settle(store, touch, heavy_sorted);
         if (touch->after == 0) {
@@ -155,6 +183,7 @@ static void touches_settle(ivm__store *store)
         }
     }
     leaving_finish(&gone, store);
+    store->last_changes = changes;
     if (heavy) {
         ivm__heavy_settle(store, heavy_sorted);
     }
