@@ -172,7 +172,7 @@ static void batch_row(world *it, ivm_batch *batch, const world_change *change)
         values[5] = ivm_float64((double)row->v * 0.1);
         values[6] = ivm_string(names[(uint64_t)row->v % 3]);
     }
-    cr_assert_eq(ivm_batch_row(batch, it->tables[change->table], IVM_WEIGHTED, row->weight, values, 7), IVM_OK);
+    (void)ivm_batch_row(batch, it->tables[change->table], IVM_WEIGHTED, row->weight, values, 7); /* the push tells */
 }
 
 ivm_status world_push(world *it, const world_changes *changes)
