@@ -113,6 +113,8 @@ static inline ivm__weight ivm__store_weight(const ivm__store *store, ivm__row_id
 ivm_status ivm__store_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
 /* A new row of this int32 weight after (not 0), at the end and untouched: for bulk inserts. The caller writes the body, then links. */
 ivm__row_id ivm__store_append(ivm__store *store, int32_t weight);
+/* So many new rows of weight 1 as lie side by side in the last page, `most` at most: the place of the first. *count says how many. */
+uint8_t *ivm__store_append_run(ivm__store *store, uint32_t most, uint32_t *count);
 /* So many new rows of weight 1, in one go: their ids and places. */
 void ivm__store_append_ones(ivm__store *store, uint32_t count, ivm__row_id *rows, uint8_t **at);
 /* A new row, touched, weight before 0; may take a free id. The caller writes the body, then links. */
