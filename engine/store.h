@@ -29,8 +29,10 @@ typedef struct ivm__row_header {
     uint32_t touch;
 } ivm__row_header;
 
+/* 32 bytes: a step that updates every row of a view writes two of them a row. */
 typedef struct ivm__touch {
-    ivm__weight before, after;
+    ivm__weight after; /* of 128 bits while the step lasts */
+    int64_t before;
     ivm__row_id row;
 } ivm__touch;
 

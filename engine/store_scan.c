@@ -43,7 +43,7 @@ static uint32_t touches_walk(const ivm__touch *touches, uint32_t touches_count, 
     for (; *next < touches_count && count < capacity; (*next)++) {
         const ivm__touch *touch = &touches[*next];
         rows[count] = touch->row;
-        weights[count] = (ivm__weight)((unsigned __int128)touch->after - (unsigned __int128)touch->before);
+        weights[count] = (ivm__weight)((unsigned __int128)touch->after - (unsigned __int128)(ivm__weight)touch->before);
         count += touch->after != touch->before && touch->row < end;
     }
     return count;

@@ -24,7 +24,7 @@ ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row)
     IVM_TRY(ivm__page_own(store, row));
     uint8_t *at = ivm__store_row(store, row);
     ivm__touch *touch = &store->touched[store->touched_count++];
-    touch->before = ivm__store_weight_at(store, row, at, IVM__READ_OLD);
+    touch->before = (int64_t)ivm__store_weight_at(store, row, at, IVM__READ_OLD); /* what was committed fits */
     touch->after = ivm__store_weight_at(store, row, at, IVM__READ_CUR);
     touch->row = row;
     assert(touch->after != 0); /* a row taken out by an earlier step is not found any more */

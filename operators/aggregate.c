@@ -257,6 +257,12 @@ static uint8_t *write_bodies(ivm__aggregate *self, ivm__step *step, const uint32
     }
     for (uint32_t i = 0; i < count; i++) {
         ivm__row_id row = ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, groups[i]))->row;
+        if (row != IVM__ROW_NONE) {
+            __builtin_prefetch(ivm__store_row(&self->result, row), 1);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        ivm__row_id row = ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, groups[i]))->row;
         rows[i] = bodies + (size_t)i * stride;
         changed[i] = row == IVM__ROW_NONE;
         if (row != IVM__ROW_NONE) {
