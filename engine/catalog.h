@@ -33,8 +33,8 @@ struct ivm_table {
     uint32_t key_count;
     bool append_only;
     ivm__store store;
-    ivm__index *key_index; /* NULL for a bag */
-    ivm__index *whole;     /* a bag's, over whole rows; NULL until its first negative row */
+    ivm__index *key_index;  /* NULL for a bag */
+    ivm__index *whole;      /* a bag's, over whole rows; NULL until its first negative row */
     ivm__table_delta delta; /* of the step under way */
     uint32_t readers_count; /* views that scan it */
     ivm_table *next;
@@ -70,8 +70,8 @@ struct ivm_engine {
     ivm__memory memory;
     ivm__texts texts;
     uint64_t seed;
-    pthread_mutex_t lock;           /* the writer's, and the catalog's */
-    _Atomic bool stepping;          /* a push or view creation is under way, on thread `owner` */
+    pthread_mutex_t lock;  /* the writer's, and the catalog's */
+    _Atomic bool stepping; /* a push or view creation is under way, on thread `owner` */
     _Atomic(pthread_t) owner;
     pthread_mutex_t snapshots_lock; /* the list of open snapshots alone; held for a few instructions */
     struct ivm_snapshot *snapshots_oldest, *snapshots_newest;
@@ -79,9 +79,9 @@ struct ivm_engine {
     ivm_table *tables;
     ivm_fact *facts;
     ivm_view *views;
-    uint64_t ids;           /* the last one given */
-    uint64_t pushes;        /* that succeeded */
-    uint64_t facts_version; /* grows with every change of facts */
+    uint64_t ids;              /* the last one given */
+    uint64_t pushes;           /* that succeeded */
+    uint64_t facts_version;    /* grows with every change of facts */
     ivm__arena arena, scratch; /* of the step */
     ivm_stats stats;
 };

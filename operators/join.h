@@ -20,12 +20,12 @@
 #include "expression.h"
 
 typedef struct ivm__leaf_spec {
-    ivm_table *table;        /* a bare scan: its delta and rows are read in the table itself. NULL: the leaf has an operator below it */
-    ivm__operator *scan;     /* where the leaf is a scan with filters and projects above, that scan: the leaf's rows are kept only once a term
+    ivm_table *table;    /* a bare scan: its delta and rows are read in the table itself. NULL: the leaf has an operator below it */
+    ivm__operator *scan; /* where the leaf is a scan with filters and projects above, that scan: the leaf's rows are kept only once a term
                                 reads them, and then loaded through it. NULL: kept from the start */
     uint32_t columns_count;
     const ivm_type *types;
-    const bool *needed;      /* a byte a column: read by keys, residual condition or above */
+    const bool *needed; /* a byte a column: read by keys, residual condition or above */
 } ivm__leaf_spec;
 
 /* One equality of a probe: the join column that has the value, and the probed leaf's own column. Types are equal. */
@@ -64,8 +64,8 @@ typedef struct ivm__term {
 
 /* What the planner sees of a leaf in this step. */
 typedef struct ivm__leaf_delta {
-    uint64_t rows_count; /* of its net delta */
-    uint64_t rows_live;  /* in it after the batch; 0 where it is not kept */
+    uint64_t rows_count;    /* of its net delta */
+    uint64_t rows_live;     /* in it after the batch; 0 where it is not kept */
     bool table_insert_only; /* the base table's net delta has no negative row (true where it is empty) */
 } ivm__leaf_delta;
 

@@ -21,7 +21,7 @@ enum {
 };
 #define IVM_DECIMAL_PRECISION_MAX 38
 #define IVM_DECIMAL(precision, scale) ((ivm_type)(IVM_DECIMAL_KIND | (uint32_t)(precision) << 8 | (uint32_t)(scale) << 16))
-#define IVM_TYPE_KIND(type) ((type) & 0xffu)
+#define IVM_TYPE_KIND(type) ((type)&0xffu)
 #define IVM_TYPE_PRECISION(type) ((type) >> 8 & 0xffu)
 #define IVM_TYPE_SCALE(type) ((type) >> 16 & 0xffu)
 
