@@ -117,6 +117,7 @@ static bool push_fails(uint32_t setting, bool fresh, uint64_t n)
     ivm_snapshot *open[2]; /* pages are copied before they change */
     start(&it, setting, true, fresh);
     world_draw(&it, fresh ? 30 : 12, &changes, &random);
+    cr_assert(world_joins(&it, &changes));
     uint32_t count = dump_world(&it, texts);
     cr_assert_eq(ivm_read_view(it.engine->views, &open[0], &it.error), IVM_OK);
     cr_assert_eq(ivm_read_table(it.tables[0], &open[1], &it.error), IVM_OK);

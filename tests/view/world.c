@@ -286,24 +286,33 @@ bool world_allows(const world *it, const world_changes *changes)
     return world_apply(&copy, changes);
 }
 
-static int64_t draw_reference(uint64_t *random)
+/* Mostly to a row that is there. */
+static int64_t draw_reference(const world *it, uint32_t child, uint32_t slot, uint64_t *random)
 {
-    uint64_t drawn = world_random(random) % 7;
+    for (uint32_t e = 0; e < it->shape.edges_count; e++) {
+        const world_edge *edge = &it->shape.edges[e];
+        const world_rows *rows = &it->rows[edge->parent];
+        if (edge->child == child && edge->slot == slot && rows->count && world_random(random) % 8) {
+            return rows->row[world_random(random) % rows->count].id;
+        }
+    }
+    uint64_t drawn = world_random(random) % 4;
     return drawn == 0 ? WORLD_NULL : (int64_t)drawn;
 }
 
+/* Half of all are of the first table. */
 static world_change draw_change(const world *it, uint64_t *random)
 {
-    uint32_t table = (uint32_t)(world_random(random) % it->shape.tables_count);
+    uint32_t table = world_random(random) % 2 ? 0 : (uint32_t)(world_random(random) % it->shape.tables_count);
     const world_rows *rows = &it->rows[table];
     world_row row = { .id = 1 + (int64_t)(world_random(random) % 6), .weight = 1 };
-    if (rows->count && world_random(random) % 5 < 2) {
+    if (rows->count && world_random(random) % 4 == 0) {
         row = rows->row[world_random(random) % rows->count];
         row.weight = -1;
         return (world_change){ table, row };
     }
     for (uint32_t slot = 0; slot < WORLD_REFS; slot++) {
-        row.refs[slot] = draw_reference(random);
+        row.refs[slot] = draw_reference(it, table, slot, random);
     }
     row.v = world_random(random) % 6 ? (int64_t)(world_random(random) % 9) - 4 : WORLD_NULL;
     return (world_change){ table, row };
@@ -482,6 +491,18 @@ char *world_expected(const world *it)
         more = t < tables_count;
     }
     return lines_text(&all);
+}
+
+bool world_joins(const world *it, const world_changes *changes)
+{
+    world copy;
+    copy.shape = it->shape;
+    memcpy(copy.rows, it->rows, sizeof copy.rows);
+    cr_assert(world_apply(&copy, changes));
+    char *text = world_expected(&copy);
+    bool joins = *text;
+    free(text);
+    return joins;
 }
 
 char *world_recomputed(world *it, ivm_plan *plan)

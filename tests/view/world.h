@@ -81,6 +81,8 @@ bool world_apply(world *it, const world_changes *changes);
 
 /* The same for arrays that stay as they are. */
 bool world_allows(const world *it, const world_changes *changes);
+/* Whether there are joined rows once the changes are applied. */
+bool world_joins(const world *it, const world_changes *changes);
 /* `count` random changes that, one by one in this order, keep keys and facts. */
 void world_draw(const world *it, uint32_t count, world_changes *changes, uint64_t *random);
 /* A random setting of the planner. */
