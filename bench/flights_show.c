@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BAR_SIZE 24
+#define BAR_SIZE 10
 #define TOP_ROWS 5
 #define LINE_EVERY 10 /* days */
 #define NAME_WIDTH 34
@@ -27,26 +27,39 @@ static void date_write(const flights_data *data, size_t day, char text[16])
     snprintf(text, 16, "%04u-%02u-%02u", (unsigned)parts[0] % 10000, (unsigned)parts[1] % 100, (unsigned)parts[2] % 100);
 }
 
+/* The bar's line fits 80 columns, or it could not be drawn over itself. */
+static void bar_draw(const char *date, size_t day, size_t days, const flights_totals *totals)
+{
+    static const char full[] = "##########", none[] = "..........";
+    int filled = (int)((day + 1) * BAR_SIZE / days);
+    printf("\r%s [%.*s%.*s] %6llu flights, terms: %4llu all, %4llu pruned, %4llu run", date, filled, full, BAR_SIZE - filled, none,
+           (unsigned long long)totals->flights, (unsigned long long)totals->masks, (unsigned long long)totals->stats.terms_pruned,
+           (unsigned long long)totals->stats.terms_run);
+    if (day + 1 == days) {
+        putchar('\n');
+    }
+}
+
+static void line_print(const char *date, size_t day, size_t days, const flights_totals *totals)
+{
+    printf("%s  day %2zu of %zu  %6llu flights  %5llu dimension rows  %4llu corrected  terms: %5llu all %5llu pruned %5llu run\n", date,
+           day + 1, days, (unsigned long long)totals->flights, (unsigned long long)totals->dimension_rows,
+           (unsigned long long)totals->corrections, (unsigned long long)totals->masks, (unsigned long long)totals->stats.terms_pruned,
+           (unsigned long long)totals->stats.terms_run);
+}
+
 void flights_progress(const flights_data *data, size_t day, size_t days, const flights_totals *totals)
 {
-    static const char full[] = "########################", none[] = "........................";
-    bool terminal = isatty(STDOUT_FILENO) == 1, last = day + 1 == days;
-    int filled = (int)((day + 1) * BAR_SIZE / days);
+    bool terminal = isatty(STDOUT_FILENO) == 1;
     char date[16];
-    if (!terminal && (day + 1) % LINE_EVERY != 0 && !last) {
+    if (!terminal && (day + 1) % LINE_EVERY != 0 && day + 1 != days) {
         return;
     }
     date_write(data, day, date);
     if (terminal) {
-        printf("\r%s [%.*s%.*s] ", date, filled, full, BAR_SIZE - filled, none);
+        bar_draw(date, day, days, totals);
     } else {
-        printf("%s  day %2zu of %zu  ", date, day + 1, days);
-    }
-    printf("%6llu flights  %5llu dimension rows  %4llu corrected  terms: %5llu all %5llu pruned %5llu run",
-           (unsigned long long)totals->flights, (unsigned long long)totals->dimension_rows, (unsigned long long)totals->corrections,
-           (unsigned long long)totals->masks, (unsigned long long)totals->stats.terms_pruned, (unsigned long long)totals->stats.terms_run);
-    if (!terminal || last) {
-        putchar('\n');
+        line_print(date, day, days, totals);
     }
     fflush(stdout);
 }

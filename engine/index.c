@@ -5,6 +5,7 @@
  * No free slot lies between a slot's home and its place: a lookup ends at the first free one, and removing moves back what follows
  * (no tombstones, so that an index as large as its rows stays as fast as it was). Growing places every slot by its tag alone, in order.
  * Cost: linking and unlinking are a lookup each; most rows of a key that has many leave without one. Only reserving needs memory. */
+#include "cover.h"
 #include "index_inside.h"
 
 #define SLOTS_LOG2_MIN 4u
@@ -13,11 +14,13 @@
 /* How many slots may be in use of 2^log2. */
 static uint64_t slots_limit(uint32_t log2)
 {
+    assert(log2 <= SLOTS_LOG2_MAX);
     return log2 == SLOTS_LOG2_MAX ? IVM_TABLE_ROWS_MAX : ((uint64_t)1 << log2) * 7 / 10;
 }
 
 static size_t slots_bytes(uint32_t log2)
 {
+    assert(log2 <= SLOTS_LOG2_MAX);
     return log2 ? sizeof(uint64_t) << log2 : 0;
 }
 
@@ -63,6 +66,10 @@ void ivm__index_free(ivm__index *index)
         return;
     }
     ivm__memory *memory = index->store->memory;
+    for (ivm__cover *cover = index->covers, *next; cover; cover = next) {
+        next = cover->next;
+        ivm__cover_free(cover);
+    }
     ivm__release(memory, index->slots, slots_bytes(index->slots_log2));
     ivm__lists_free(index);
     ivm__release(memory, index->columns, index->columns_count * sizeof *index->columns);
@@ -71,7 +78,11 @@ void ivm__index_free(ivm__index *index)
 
 uint64_t ivm__index_bytes(const ivm__index *index)
 {
-    return sizeof *index + index->columns_count * sizeof *index->columns + slots_bytes(index->slots_log2) + ivm__lists_bytes(index);
+    uint64_t bytes = sizeof *index + index->columns_count * sizeof *index->columns + slots_bytes(index->slots_log2);
+    for (const ivm__cover *cover = index->covers; cover; cover = cover->next) {
+        bytes += ivm__cover_bytes(cover);
+    }
+    return bytes + ivm__lists_bytes(index);
 }
 
 /* An index far larger than what it holds gives its slots back instead of writing them all. */
@@ -88,6 +99,9 @@ void ivm__index_clear(ivm__index *index)
         memset(index->slots, 0, slots_bytes(index->slots_log2));
     }
     index->used = index->doubles = 0;
+    for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
+        ivm__cover_clear(cover);
+    }
     ivm__lists_clear(index);
 }
 
@@ -134,6 +148,9 @@ ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows)
     if (log2 != index->slots_log2) {
         IVM_TRY(slots_grow(index, log2));
     }
+    for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
+        IVM_TRY(ivm__cover_reserve(cover, rows));
+    }
     return index->unique ? IVM_OK : ivm__lists_reserve(index, rows);
 }
 
@@ -169,6 +186,9 @@ void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
     index->slots[at] = (uint64_t)tag << 32 | (row + 1);
     index->used++;
     index->doubles += doubled;
+    for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
+        ivm__cover_link(cover, row, hash);
+    }
     if (!index->unique) {
         assert(row < index->place_capacity);
         index->place[row] = IVM__ROW_NONE;
@@ -209,7 +229,8 @@ static void slot_remove(ivm__index *index, uint32_t hole)
     index->used--;
 }
 
-static bool key_has_another(const ivm__index *index, ivm__row_id row, uint32_t tag)
+/* Another row of the row's key, or IVM__ROW_NONE. */
+static ivm__row_id another_of_key(const ivm__index *index, ivm__row_id row, uint32_t tag)
 {
     uint32_t mask = ivm__index_mask(index);
     const uint8_t *key = ivm__store_row(index->store, row);
@@ -217,10 +238,10 @@ static bool key_has_another(const ivm__index *index, ivm__row_id row, uint32_t t
     for (uint32_t at = ivm__index_home(index, tag); (slot = index->slots[at]) != 0; at = (at + 1) & mask) {
         ivm__row_id other = ivm__slot_row(slot);
         if (ivm__slot_tag(slot) == tag && other != row && ivm__index_rows_equal(index, ivm__store_row(index->store, other), key)) {
-            return true;
+            return other;
         }
     }
-    return false;
+    return IVM__ROW_NONE;
 }
 
 void ivm__index_unlink_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
@@ -234,10 +255,12 @@ void ivm__index_unlink_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
         return;
     }
     uint32_t at = slot_of(index, row, tag);
-    if (index->doubles && key_has_another(index, row, tag)) {
-        index->doubles--;
-    }
+    ivm__row_id another = index->doubles ? another_of_key(index, row, tag) : IVM__ROW_NONE;
+    index->doubles -= another != IVM__ROW_NONE;
     slot_remove(index, at);
+    for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
+        ivm__cover_unlink(cover, row, hash, another);
+    }
 }
 
 void ivm__index_unlink(ivm__index *index, ivm__row_id row)

@@ -31,9 +31,10 @@ typedef struct ivm__index {
     bool unique;
     uint32_t doubles; /* unique: rows that share their key with another */
     uint64_t *slots;
-    uint32_t slots_log2; /* capacity 2^slots_log2; 0 = none yet */
-    uint32_t used;       /* slots in use */
-    uint32_t *place;     /* by row id: block * 16 + where in it; IVM__ROW_NONE: the only row of its key. NULL where unique */
+    uint32_t slots_log2;       /* capacity 2^slots_log2; 0 = none yet */
+    uint32_t used;             /* slots in use */
+    struct ivm__cover *covers; /* unique: see cover.h */
+    uint32_t *place;           /* by row id: block * 16 + where in it; IVM__ROW_NONE: the only row of its key. NULL where unique */
     uint32_t place_capacity;
     ivm__block *blocks; /* in blocks_memory, aligned to cache lines */
     void *blocks_memory;
@@ -68,6 +69,13 @@ uint32_t ivm__index_probe(const ivm__index *index, const ivm__keys *keys, ivm__p
 /* Prefetch what a probe of these keys will read: slots, and once they are there, rows. */
 void ivm__index_send_slots(const ivm__index *index, const ivm__keys *keys);
 void ivm__index_send_rows(const ivm__index *index, const ivm__keys *keys);
+/* The two steps of a star's probe in one pass over the rows: finds the row of each key and reads cells of it. Only for an index for which
+ * ivm__index_reads() holds of the columns. positions[j]: the j-th key that was found; cells[c][j]: its columns[c]. How many were found, or
+ * IVM__ROW_NONE where a row was touched by the step, is not there under the reading or does not weigh 1: what was written says nothing then. */
+#define IVM__READ_COLUMNS_MAX 16u
+bool ivm__index_reads(const ivm__index *index, const uint32_t *columns, uint32_t columns_count);
+uint32_t ivm__index_probe_cells(const ivm__index *index, const ivm__keys *keys, ivm__reading reading, const uint32_t *columns,
+                                uint32_t columns_count, uint64_t *const *cells, uint32_t *positions);
 /* The rows of one key one by one: IVM__ROW_NONE at the end. *next is 0 at first. */
 ivm__row_id ivm__index_find(const ivm__index *index, const uint64_t *words, uint64_t hash, uint32_t *next);
 

@@ -13,9 +13,9 @@ static void candidates_prefetch(const ivm__index *index, const uint64_t *hashes,
         if (other == IVM__ROW_NONE) {
             continue;
         }
-        __builtin_prefetch(ivm__store_row(index->store, other));
+        ivm__prefetch(ivm__store_row(index->store, other));
         if (!index->unique) {
-            __builtin_prefetch(&index->place[other]);
+            ivm__prefetch(&index->place[other]);
         }
     }
 }
@@ -26,7 +26,7 @@ static void blocks_prefetch(const ivm__index *index, const uint64_t *hashes, uin
     for (uint32_t i = 0; !index->unique && i < count; i++) {
         ivm__row_id other = ivm__slot_row(ivm__index_candidate(index, (uint32_t)(hashes[i] >> 32)));
         if (other != IVM__ROW_NONE && index->place[other] != IVM__ROW_NONE) {
-            __builtin_prefetch(ivm__block_at(index, index->place[other]), 1);
+            ivm__prefetch_write(ivm__block_at(index, index->place[other]));
         }
     }
 }
@@ -36,7 +36,7 @@ static void block_link(ivm__index *index, const ivm__row_id *rows, uint32_t coun
     uint64_t hashes[BLOCK_ROWS];
     for (uint32_t i = 0; i < count; i++) {
         hashes[i] = ivm__index_row_hash(index, ivm__store_row(index->store, rows[i]));
-        __builtin_prefetch(&index->slots[ivm__index_home(index, (uint32_t)(hashes[i] >> 32))], 1);
+        ivm__prefetch_write(&index->slots[ivm__index_home(index, (uint32_t)(hashes[i] >> 32))]);
     }
     candidates_prefetch(index, hashes, count);
     blocks_prefetch(index, hashes, count);
@@ -55,11 +55,11 @@ void ivm__index_link_rows(ivm__index *index, const ivm__row_id *rows, uint32_t c
 static void places_prefetch(const ivm__index *index, const ivm__row_id *rows, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        __builtin_prefetch(&index->place[rows[i]], 1);
+        ivm__prefetch_write(&index->place[rows[i]]);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (index->place[rows[i]] != IVM__ROW_NONE) {
-            __builtin_prefetch(ivm__block_at(index, index->place[rows[i]]), 1);
+            ivm__prefetch_write(ivm__block_at(index, index->place[rows[i]]));
         }
     }
 }
@@ -69,7 +69,7 @@ static void block_unlink(ivm__index *index, const ivm__row_id *rows, uint32_t co
     uint64_t hashes[BLOCK_ROWS];
     for (uint32_t i = 0; i < count; i++) {
         hashes[i] = ivm__index_row_hash(index, ivm__store_row(index->store, rows[i]));
-        __builtin_prefetch(&index->slots[ivm__index_home(index, (uint32_t)(hashes[i] >> 32))], 1);
+        ivm__prefetch_write(&index->slots[ivm__index_home(index, (uint32_t)(hashes[i] >> 32))]);
     }
     if (!index->unique) {
         places_prefetch(index, rows, count);

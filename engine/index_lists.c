@@ -3,8 +3,8 @@
  *
  *     slot -> representative = first row of the first block      place[row] = block * 16 + where in it      rows[place] = row
  *
- * New rows go to the first block, or to a new one before it. A row that leaves is replaced by the last of its block; a block that then fits into
- * a neighbour together with it is joined to it, so that blocks stay about half full at least. A key's only row has no block.
+ * New rows go to the first block, or to a new one before it. A row that leaves is replaced by the last of its block; a block that is half empty
+ * by that is joined to a neighbour that has room, so that of two beside each other one is more than half full. A key's only row has no block.
  * Cost: 4 bytes a row and 64 a block: 9 to 13 bytes a row of a key with many. */
 #include "index_inside.h"
 
@@ -202,12 +202,8 @@ ivm__row_id ivm__list_remove(ivm__index *index, ivm__row_id row)
         block_settle(index, from);
         return represents ? first : IVM__ROW_NONE;
     }
-    ivm__row_id first = block->next == IVM__BLOCK_NONE ? IVM__ROW_NONE : index->blocks[block->next].rows[0];
-    uint32_t next = block->next;
+    assert(block->next == IVM__BLOCK_NONE || index->blocks[block->next].count > 1);
+    ivm__row_id first = represents ? index->blocks[block->next].rows[0] : IVM__ROW_NONE;
     block_give_back(index, from);
-    if (represents) {
-        assert(next != IVM__BLOCK_NONE);
-        block_settle(index, next);
-    }
-    return represents ? first : IVM__ROW_NONE;
+    return first;
 }

@@ -61,6 +61,16 @@ uint64_t ivm__index_row_hash_words(const ivm__index *index, const uint8_t *row)
     return index->words_count > 1 ? ivm__hash_word(hash, seed) : hash;
 }
 
+/* A few words: a call of memcmp would cost more than they do. */
+static inline bool words_equal(const uint8_t *cells, const uint64_t *words, uint32_t count)
+{
+    uint64_t unlike = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        unlike |= ivm__word_at(cells + i * sizeof *words) ^ words[i];
+    }
+    return unlike == 0;
+}
+
 static bool cells_have(const ivm__index *index, const uint8_t *row, const uint64_t *words)
 {
     for (uint32_t c = 0; c < index->columns_count; c++) {
@@ -91,8 +101,7 @@ bool ivm__index_row_has_words(const ivm__index *index, const uint8_t *row, const
         return true;
     }
     uint32_t cell_words = index->words_count - index->null_words;
-    bool equal =
-        index->contiguous ? memcmp(ivm__index_cell(index, row, 0), words, cell_words * sizeof *words) == 0 : cells_have(index, row, words);
+    bool equal = index->contiguous ? words_equal(ivm__index_cell(index, row, 0), words, cell_words) : cells_have(index, row, words);
     for (uint32_t i = 0; equal && i < index->null_words; i++) {
         equal = ivm__index_row_nulls(index, row, i) == words[cell_words + i];
     }

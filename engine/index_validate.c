@@ -85,6 +85,10 @@ static const char *list_validate(const ivm__index *index, ivm__row_id representa
         if (index->blocks[at].previous != previous) {
             return "a list that does not lead back";
         }
+        if (previous != IVM__BLOCK_NONE && index->blocks[previous].count <= IVM__BLOCK_ROWS / 2 &&
+            index->blocks[at].count <= IVM__BLOCK_ROWS / 2) {
+            return "two blocks side by side that should be one";
+        }
         const char *wrong = block_validate(index, at, representative, rows);
         if (wrong) {
             return wrong;

@@ -115,7 +115,7 @@ static ivm_status directory_own(ivm__store *store, uint32_t capacity)
     if (!own) {
         return IVM_OUT_OF_MEMORY;
     }
-    memcpy(own->page, pages->page, pages->count * sizeof *own->page);
+    memcpy(own->page, pages->page, pages->count * sizeof(ivm__page *));
     own->count = pages->count;
     store->pages = own;
     if (!shared) {

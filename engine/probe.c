@@ -14,7 +14,7 @@ static void slots_prefetch(const ivm__index *index, const uint64_t *hashes, uint
     const uint64_t *slots = index->slots;
     uint32_t shift = 64 - index->slots_log2;
     for (uint32_t i = 0; i < count; i++) {
-        __builtin_prefetch(&slots[hashes[i] >> shift]);
+        ivm__prefetch(&slots[hashes[i] >> shift]);
     }
 }
 
@@ -41,7 +41,7 @@ static void rows_prefetch(const ivm__index *index, const ivm__row_id *candidates
 {
     for (uint32_t i = 0; i < count; i++) {
         if (ivm__likely(candidates[i] != IVM__ROW_NONE)) {
-            __builtin_prefetch(ivm__store_row(index->store, candidates[i]));
+            ivm__prefetch(ivm__store_row(index->store, candidates[i]));
         }
     }
 }
@@ -50,7 +50,7 @@ static void places_prefetch(const ivm__index *index, const ivm__row_id *candidat
 {
     for (uint32_t i = 0; i < count; i++) {
         if (candidates[i] != IVM__ROW_NONE) {
-            __builtin_prefetch(&index->place[candidates[i]]);
+            ivm__prefetch(&index->place[candidates[i]]);
         }
     }
 }
@@ -170,6 +170,83 @@ static uint32_t probe_single(const ivm__index *index, const ivm__keys *keys, ivm
     return found;
 }
 
+/* ---- One row a key, and its cells ---------------------------------------------------------------------------------------------------- */
+
+bool ivm__index_reads(const ivm__index *index, const uint32_t *columns, uint32_t columns_count)
+{
+    const ivm__layout *layout = index->store->layout;
+    bool plain = index->unique && index->doubles == 0 && index->words_count == 1 && columns_count <= IVM__READ_COLUMNS_MAX;
+    for (uint32_t c = 0; plain && c < columns_count; c++) {
+        plain = !layout->nullable[columns[c]] && !ivm__type_is_wide(layout->types[columns[c]]);
+    }
+    return plain;
+}
+
+/* The rows of a block's keys: where they lie. Adds to *unlike the bits in which a header differs from that of an untouched row of weight 1. */
+static uint32_t block_word_places(const ivm__index *index, const ivm__keys *keys, uint32_t first, const ivm__row_id *candidates,
+                                  ivm__row_id end, const uint8_t **restrict at, uint32_t *restrict positions, uint64_t *unlike)
+{
+    static const ivm__row_header one = { .weight = 1, .touch = 0 };
+    const ivm__store *store = index->store;
+    ivm__page *const *page = store->pages->page;
+    const uint64_t *words = keys->words + first;
+    uint32_t shift = store->page_shift, mask = store->page_mask, count = block_keys(keys, first), found = 0;
+    size_t stride = store->layout->stride, offset = store->layout->offsets[index->columns[0]];
+    uint64_t want, differs = 0;
+    memcpy(&want, &one, sizeof want);
+    for (uint32_t i = 0; i < count; i++) {
+        ivm__row_id row = candidates[i];
+        if (ivm__unlikely(row == IVM__ROW_NONE)) {
+            continue;
+        }
+        const uint8_t *place = page[row >> shift]->rows + (row & mask) * stride;
+        if (ivm__unlikely(ivm__word_at(place + offset) != words[i])) {
+            row = row_find(index, keys, first + i);
+            if (row == IVM__ROW_NONE) {
+                continue;
+            }
+            place = page[row >> shift]->rows + (row & mask) * stride;
+        }
+        differs |= (ivm__word_at(place) ^ want) | (row >= end);
+        at[found] = place;
+        positions[found++] = first + i;
+    }
+    *unlike |= differs;
+    return found;
+}
+
+static void cells_read(const uint8_t *const *at, uint32_t count, uint32_t offset, uint64_t *restrict out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = ivm__word_at(at[i] + offset);
+    }
+}
+
+uint32_t ivm__index_probe_cells(const ivm__index *index, const ivm__keys *keys, ivm__reading reading, const uint32_t *columns,
+                                uint32_t columns_count, uint64_t *const *cells, uint32_t *positions)
+{
+    assert(ivm__index_reads(index, columns, columns_count) && keys->words_count == 1);
+    if (index->used == 0 || keys->rows_count == 0) {
+        return 0;
+    }
+    const uint32_t *offsets = index->store->layout->offsets;
+    ivm__row_id end = reading == IVM__READ_OLD ? index->store->step_end : IVM__ROW_NONE;
+    const uint8_t *at[BLOCK_KEYS];
+    uint64_t unlike = 0;
+    uint32_t found = 0;
+    pipeline blocks;
+    pipeline_start(&blocks, index, keys, 0);
+    for (uint32_t first = 0; first < keys->rows_count; first += BLOCK_KEYS) {
+        const ivm__row_id *candidates = pipeline_next(&blocks, index, keys, first);
+        uint32_t more = block_word_places(index, keys, first, candidates, end, at, positions + found, &unlike);
+        for (uint32_t c = 0; c < columns_count; c++) {
+            cells_read(at, more, offsets[columns[c]], cells[c] + found);
+        }
+        found += more;
+    }
+    return unlike ? IVM__ROW_NONE : found;
+}
+
 /* ---- Any number of rows a key ------------------------------------------------------------------------------------------------------ */
 
 /* The blocks of rows in which the candidates' lists begin. */
@@ -178,7 +255,7 @@ static void blocks_prefetch(const ivm__index *index, const ivm__row_id *candidat
     for (uint32_t i = 0; i < count; i++) {
         uint32_t place = candidates[i] == IVM__ROW_NONE ? IVM__ROW_NONE : index->place[candidates[i]];
         if (place != IVM__ROW_NONE) {
-            __builtin_prefetch(ivm__block_at(index, place));
+            ivm__prefetch(ivm__block_at(index, place));
         }
     }
 }
@@ -193,7 +270,7 @@ static uint32_t list_rows(const ivm__index *index, ivm__probe *probe, uint32_t c
         const ivm__block *block = ivm__block_at(index, place);
         uint32_t count = block->count - at < capacity - found ? block->count - at : capacity - found;
         if (block->next != IVM__BLOCK_NONE) {
-            __builtin_prefetch(&index->blocks[block->next]);
+            ivm__prefetch(&index->blocks[block->next]);
         }
         for (uint32_t i = 0; i < count; i++) {
             positions[found + i] = probe->key;

@@ -61,7 +61,8 @@ typedef struct ivm__program {
     ivm__memory *memory;
     ivm__operator **operators; /* in the order in which they run; the last is the root */
     uint32_t operators_count, operators_capacity;
-    ivm__store *result; /* the root's: the view's rows, each of its own weight, and through ivm__store_changes_last() the last step's changes */
+    ivm__store
+        *result; /* the root's: the view's rows, each of its own weight, and through ivm__store_changes_last() the last step's changes */
 } ivm__program;
 
 ivm_status ivm__program_add(ivm__program *program, ivm__operator *operator) IVM_MUST_CHECK; /* takes it, whatever the outcome */

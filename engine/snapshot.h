@@ -4,7 +4,7 @@
 
 #include "catalog.h"
 
-/* One column's output arrays, for IVM__CHUNK_ROWS rows; `bytes` grows with the strings. */
+/* One column's output arrays, for the snapshot's output_rows; `bytes` grows with the strings. */
 typedef struct ivm__output_column {
     void *values;
     uint8_t *validity;
@@ -33,12 +33,12 @@ struct ivm_snapshot {
     /* The cursor and what it gives out. */
     uint64_t next;
     ivm_status status;
-    bool output_made;
+    uint64_t output_rows; /* rows there is room for; 0: the arrays are not made */
     ivm__output_column *output;
     ivm_column_data *columns;
     int64_t *weights;
     const uint8_t **rows;
-    uint64_t *cells; /* scratch for one column: IVM__CHUNK_ROWS cells of 16 bytes */
+    uint64_t *cells; /* scratch for one column: output_rows cells of 8 bytes */
     uint8_t *nulls;
     /* find(): chains of row ids by hash, over the first `find_columns` key columns. */
     uint32_t find_columns;
@@ -51,7 +51,8 @@ uint64_t ivm__snapshot_ids(const ivm_snapshot *snapshot);
 const uint8_t *ivm__snapshot_row(const ivm_snapshot *snapshot, uint64_t id, int64_t *weight);
 /* Turns snapshot->rows[0..count) and weights into arrays. */
 ivm_status ivm__snapshot_output(ivm_snapshot *snapshot, uint32_t count, ivm_rows *rows) IVM_MUST_CHECK;
-ivm_status ivm__snapshot_output_make(ivm_snapshot *snapshot) IVM_MUST_CHECK;
+/* Makes room for so many rows, and for a chunk's at least; what was given out before is gone where it has to grow. */
+ivm_status ivm__snapshot_output_make(ivm_snapshot *snapshot, uint64_t rows) IVM_MUST_CHECK;
 void ivm__snapshot_output_free(ivm_snapshot *snapshot);
 void ivm__snapshot_find_free(ivm_snapshot *snapshot);
 

@@ -100,16 +100,66 @@ static bool row_is(const ivm_snapshot *snapshot, const uint8_t *row, const ivm_v
     return true;
 }
 
-/* At most IVM__CHUNK_ROWS rows are given: a bag may hold more equal ones. */
-static uint32_t find_rows(ivm_snapshot *snapshot, const ivm_value *values, uint32_t count, const ivm__wide *cells, uint64_t hash)
+/* What a lookup looks for. */
+typedef struct wanted {
+    const ivm_value *values;
+    uint32_t count;
+    uint64_t hash;
+    ivm__wide cells[IVM_TABLE_COLUMNS_MAX];
+} wanted;
+
+static ivm_status wanted_make(const ivm_snapshot *snapshot, const ivm_value *values, uint32_t count, wanted *key)
 {
-    uint32_t found = 0;
-    for (uint32_t at = snapshot->find_heads[hash & snapshot->find_mask]; at && found < IVM__CHUNK_ROWS; at = snapshot->find_next[at - 1]) {
-        const uint8_t *row = ivm__snapshot_row(snapshot, at - 1, &snapshot->weights[found]);
-        snapshot->rows[found] = row;
-        found += row_is(snapshot, row, values, count, cells);
+    key->values = values;
+    key->count = count;
+    key->hash = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        ivm_type type = snapshot->layout->types[snapshot->key[k]];
+        key->cells[k] = 0;
+        if (IVM_TYPE_KIND(type) == IVM_STRING) {
+            if (values[k].type != type && !(values[k].type == 0 && values[k].is_null)) {
+                return IVM_TYPE_MISMATCH;
+            }
+        } else if (ivm__value_cell(NULL, type, &values[k], &key->cells[k]) != IVM_OK) {
+            return IVM_TYPE_MISMATCH;
+        }
+        key->hash = hash_value(snapshot, key->hash, type, &values[k], key->cells[k]);
+    }
+    return IVM_OK;
+}
+
+/* How many rows have this key; where there is room, they and their weights are noted. */
+static uint64_t find_rows(ivm_snapshot *snapshot, const wanted *key, uint64_t room)
+{
+    uint64_t found = 0;
+    for (uint32_t at = snapshot->find_heads[key->hash & snapshot->find_mask]; at; at = snapshot->find_next[at - 1]) {
+        int64_t weight;
+        const uint8_t *row = ivm__snapshot_row(snapshot, at - 1, &weight);
+        if (!row_is(snapshot, row, key->values, key->count, key->cells)) {
+            continue;
+        }
+        if (found < room) {
+            snapshot->rows[found] = row;
+            snapshot->weights[found] = weight;
+        }
+        found++;
     }
     return found;
+}
+
+/* *count of them, noted; a chain is walked twice only where it has more rows than any before. */
+static ivm_status find_all(ivm_snapshot *snapshot, const wanted *key, uint64_t *count)
+{
+    IVM_TRY(ivm__snapshot_output_make(snapshot, IVM__CHUNK_ROWS));
+    if (snapshot->find_columns != key->count) {
+        IVM_TRY(find_build(snapshot, key->count));
+    }
+    *count = find_rows(snapshot, key, snapshot->output_rows);
+    if (*count > snapshot->output_rows) {
+        IVM_TRY(ivm__snapshot_output_make(snapshot, *count));
+        find_rows(snapshot, key, *count);
+    }
+    return IVM_OK;
 }
 
 ivm_status ivm_snapshot_find(ivm_snapshot *snapshot, const ivm_value *values, size_t values_count, ivm_rows *rows, ivm_error *error)
@@ -118,28 +168,17 @@ ivm_status ivm_snapshot_find(ivm_snapshot *snapshot, const ivm_value *values, si
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_snapshot_find: 1 to %u key values are wanted, not %zu",
                          snapshot ? snapshot->key_count : 0, values_count);
     }
-    ivm__wide cells[IVM_TABLE_COLUMNS_MAX];
-    uint64_t hash = 0;
-    for (size_t k = 0; k < values_count; k++) {
-        ivm_type type = snapshot->layout->types[snapshot->key[k]];
-        bool text = IVM_TYPE_KIND(type) == IVM_STRING;
-        cells[k] = 0;
-        if (text ? !values[k].is_null && values[k].type != IVM_STRING : ivm__value_cell(NULL, type, &values[k], &cells[k]) != IVM_OK) {
-            return ivm__fail(error, IVM_TYPE_MISMATCH, "ivm_snapshot_find: value %zu is not of the key column's type", k);
-        }
-        hash = hash_value(snapshot, hash, type, &values[k], cells[k]);
+    wanted key;
+    uint64_t count = 0;
+    if (wanted_make(snapshot, values, (uint32_t)values_count, &key) != IVM_OK) {
+        return ivm__fail(error, IVM_TYPE_MISMATCH, "ivm_snapshot_find: a value is not of its key column's type");
     }
-    ivm_status status = ivm__snapshot_output_make(snapshot);
-    if (status == IVM_OK && snapshot->find_columns != values_count) {
-        status = find_build(snapshot, (uint32_t)values_count);
-    }
-    if (status != IVM_OK) {
+    if (find_all(snapshot, &key, &count) != IVM_OK) {
         return ivm__fail_memory(error);
     }
-    uint32_t found = find_rows(snapshot, values, (uint32_t)values_count, cells, hash);
-    if (found == 0) {
+    if (count == 0) {
         return ivm__fail(error, IVM_ROW_NOT_FOUND, "no row has this key");
     }
-    status = ivm__snapshot_output(snapshot, found, rows);
-    return status == IVM_OK ? IVM_OK : ivm__fail(error, status, "the rows found cannot be given out");
+    ivm_status status = ivm__snapshot_output(snapshot, (uint32_t)count, rows); /* there are fewer ids than 2^32 */
+    return status == IVM_OK ? IVM_OK : ivm__fail(error, status, "the %llu rows found cannot be given out", (unsigned long long)count);
 }

@@ -1,6 +1,8 @@
-/* A snapshot's rows as column arrays: a thousand row pointers at a time, then column by column into Arrow's layout. Buffers are made at the
- * first row and used again; only strings make them grow. */
+/* A snapshot's rows as column arrays: a thousand row pointers at a time, fewer where strings are long, then column by column into Arrow's
+ * layout. Buffers are made at the first row and used again; strings make them grow, and a lookup that finds many rows. */
 #include "snapshot.h"
+
+#define CHUNK_TEXT_BYTES_MAX (16u << 20) /* of strings, but for a row alone */
 
 uint64_t ivm__snapshot_ids(const ivm_snapshot *snapshot)
 {
@@ -40,66 +42,83 @@ static size_t value_size(ivm_type type)
     return IVM_TYPE_KIND(type) == IVM_DECIMAL_KIND ? 16 : IVM_TYPE_KIND(type) == IVM_STRING ? 0 : 8;
 }
 
-static ivm_status output_column_make(ivm__memory *memory, ivm_type type, ivm__output_column *column)
+static size_t validity_size(uint64_t rows)
 {
-    column->validity = ivm__allocate(memory, IVM__CHUNK_ROWS / 8);
-    column->values = ivm__allocate(memory, IVM__CHUNK_ROWS * value_size(type));
+    return (rows + 7) / 8;
+}
+
+static ivm_status output_column_make(ivm_snapshot *snapshot, ivm_type type, ivm__output_column *column)
+{
+    ivm__memory *memory = snapshot->memory;
+    column->validity = ivm__allocate(memory, validity_size(snapshot->output_rows));
+    column->values = ivm__allocate(memory, snapshot->output_rows * value_size(type));
     bool made = column->validity && column->values;
     if (made && IVM_TYPE_KIND(type) == IVM_STRING) {
-        column->offsets = ivm__allocate(memory, (IVM__CHUNK_ROWS + 1) * sizeof *column->offsets);
+        column->offsets = ivm__allocate(memory, (snapshot->output_rows + 1) * sizeof *column->offsets);
         made = column->offsets != NULL;
     }
     return made ? IVM_OK : IVM_OUT_OF_MEMORY;
 }
 
-ivm_status ivm__snapshot_output_make(ivm_snapshot *snapshot)
+static ivm_status output_make(ivm_snapshot *snapshot)
 {
     ivm__memory *memory = snapshot->memory;
+    uint64_t rows = snapshot->output_rows;
     uint32_t count = snapshot->layout->columns_count;
-    if (snapshot->output_made) {
-        return IVM_OK;
-    }
-    ivm__snapshot_output_free(snapshot); /* of an earlier try */
     snapshot->output = ivm__allocate_zeroed(memory, count * sizeof *snapshot->output);
     snapshot->columns = ivm__allocate_zeroed(memory, count * sizeof *snapshot->columns);
-    snapshot->weights = ivm__allocate(memory, IVM__CHUNK_ROWS * sizeof *snapshot->weights);
-    snapshot->rows = ivm__allocate(memory, IVM__CHUNK_ROWS * sizeof *snapshot->rows);
-    snapshot->cells = ivm__allocate(memory, IVM__CHUNK_ROWS * 16);
-    snapshot->nulls = ivm__allocate(memory, IVM__CHUNK_ROWS);
+    snapshot->weights = ivm__allocate(memory, rows * sizeof *snapshot->weights);
+    snapshot->rows = ivm__allocate(memory, rows * sizeof *snapshot->rows);
+    snapshot->cells = ivm__allocate(memory, rows * sizeof *snapshot->cells);
+    snapshot->nulls = ivm__allocate(memory, rows);
     if (!snapshot->output || !snapshot->columns || !snapshot->weights || !snapshot->rows || !snapshot->cells || !snapshot->nulls) {
         return IVM_OUT_OF_MEMORY;
     }
     for (uint32_t c = 0; c < count; c++) {
-        IVM_TRY(output_column_make(memory, snapshot->layout->types[c], &snapshot->output[c]));
+        IVM_TRY(output_column_make(snapshot, snapshot->layout->types[c], &snapshot->output[c]));
     }
-    snapshot->output_made = true;
     return IVM_OK;
+}
+
+ivm_status ivm__snapshot_output_make(ivm_snapshot *snapshot, uint64_t rows)
+{
+    if (snapshot->output_rows && rows <= snapshot->output_rows) {
+        return IVM_OK;
+    }
+    ivm__snapshot_output_free(snapshot);
+    snapshot->output_rows = rows > IVM__CHUNK_ROWS ? rows : IVM__CHUNK_ROWS; /* said first, so that freeing gives the right sizes */
+    ivm_status status = output_make(snapshot);
+    if (status != IVM_OK) {
+        ivm__snapshot_output_free(snapshot);
+    }
+    return status;
 }
 
 void ivm__snapshot_output_free(ivm_snapshot *snapshot)
 {
     ivm__memory *memory = snapshot->memory;
+    uint64_t rows = snapshot->output_rows;
     uint32_t count = snapshot->layout->columns_count;
     for (uint32_t c = 0; snapshot->output && c < count; c++) {
         ivm__output_column *column = &snapshot->output[c];
-        ivm__release(memory, column->validity, IVM__CHUNK_ROWS / 8);
-        ivm__release(memory, column->values, IVM__CHUNK_ROWS * value_size(snapshot->layout->types[c]));
-        ivm__release(memory, column->offsets, (IVM__CHUNK_ROWS + 1) * sizeof *column->offsets);
+        ivm__release(memory, column->validity, validity_size(rows));
+        ivm__release(memory, column->values, rows * value_size(snapshot->layout->types[c]));
+        ivm__release(memory, column->offsets, (rows + 1) * sizeof *column->offsets);
         ivm__release(memory, column->bytes, column->bytes_capacity);
     }
     ivm__release(memory, snapshot->output, count * sizeof *snapshot->output);
     ivm__release(memory, snapshot->columns, count * sizeof *snapshot->columns);
-    ivm__release(memory, snapshot->weights, IVM__CHUNK_ROWS * sizeof *snapshot->weights);
-    ivm__release(memory, snapshot->rows, IVM__CHUNK_ROWS * sizeof *snapshot->rows);
-    ivm__release(memory, snapshot->cells, IVM__CHUNK_ROWS * 16);
-    ivm__release(memory, snapshot->nulls, IVM__CHUNK_ROWS);
+    ivm__release(memory, snapshot->weights, rows * sizeof *snapshot->weights);
+    ivm__release(memory, snapshot->rows, rows * sizeof *snapshot->rows);
+    ivm__release(memory, snapshot->cells, rows * sizeof *snapshot->cells);
+    ivm__release(memory, snapshot->nulls, rows);
     snapshot->output = NULL;
     snapshot->columns = NULL;
     snapshot->weights = NULL;
     snapshot->rows = NULL;
     snapshot->cells = NULL;
     snapshot->nulls = NULL;
-    snapshot->output_made = false;
+    snapshot->output_rows = 0;
 }
 
 static void write_validity(const uint8_t *nulls, uint32_t count, uint8_t *validity)
@@ -190,23 +209,55 @@ ivm_status ivm__snapshot_output(ivm_snapshot *snapshot, uint32_t count, ivm_rows
     return IVM_OK;
 }
 
-bool ivm_snapshot_next(ivm_snapshot *snapshot, ivm_rows *rows)
+static size_t text_bytes(const ivm__layout *layout, const uint8_t *row)
+{
+    size_t size = 0;
+    for (uint32_t i = 0; i < layout->texts_count; i++) {
+        uint64_t word;
+        memcpy(&word, row + layout->texts[i], sizeof word);
+        const ivm__text *text = (const ivm__text *)(uintptr_t)word;
+        size += text ? text->size : 0;
+    }
+    return size;
+}
+
+/* The rows of the next chunk; how many. */
+static uint32_t rows_take(ivm_snapshot *snapshot)
 {
     uint32_t count = 0;
     uint64_t ids = ivm__snapshot_ids(snapshot);
-    snapshot->status = ivm__snapshot_output_make(snapshot);
-    if (snapshot->status != IVM_OK) {
-        return false;
-    }
+    size_t bytes = 0;
     for (; snapshot->next < ids && count < IVM__CHUNK_ROWS; snapshot->next++) {
-        const uint8_t *row = ivm__snapshot_row(snapshot, snapshot->next, &snapshot->weights[count]);
+        int64_t weight;
+        const uint8_t *row = ivm__snapshot_row(snapshot, snapshot->next, &weight);
+        if (weight == 0) {
+            continue;
+        }
+        if (snapshot->layout->texts_count) {
+            bytes += text_bytes(snapshot->layout, row);
+            if (bytes > CHUNK_TEXT_BYTES_MAX && count > 0) {
+                break;
+            }
+        }
         snapshot->rows[count] = row;
-        count += snapshot->weights[count] != 0;
+        snapshot->weights[count++] = weight;
     }
-    if (count == 0) {
-        snapshot->next = 0;
-        return false;
+    return count;
+}
+
+bool ivm_snapshot_next(ivm_snapshot *snapshot, ivm_rows *rows)
+{
+    uint32_t count = 0;
+    snapshot->status = ivm__snapshot_output_make(snapshot, IVM__CHUNK_ROWS);
+    if (snapshot->status == IVM_OK) {
+        count = rows_take(snapshot);
     }
-    snapshot->status = ivm__snapshot_output(snapshot, count, rows);
-    return snapshot->status == IVM_OK;
+    if (count > 0) {
+        snapshot->status = ivm__snapshot_output(snapshot, count, rows);
+    }
+    if (count > 0 && snapshot->status == IVM_OK) {
+        return true;
+    }
+    snapshot->next = 0; /* the end, early or not: then from the start again */
+    return false;
 }

@@ -61,18 +61,6 @@ ivm_status ivm__views_run(ivm__step *step, bool pushed)
     return IVM_OK;
 }
 
-static uint64_t changes_count(const ivm__store *store)
-{
-    ivm__row_id rows[64];
-    ivm__weight weights[64];
-    uint32_t next = 0, found;
-    uint64_t count = 0;
-    while ((found = ivm__store_changes_last(store, &next, 64, rows, weights)) > 0) {
-        count += found;
-    }
-    return count;
-}
-
 void ivm__views_commit(ivm__step *step)
 {
     for (ivm_view *view = step->engine->views; view; view = view->next) {
@@ -83,7 +71,7 @@ void ivm__views_commit(ivm__step *step)
         }
         view->ran = false;
         ivm__program_commit(&view->program);
-        step->stats->rows_out += changes_count(view->program.result);
+        step->stats->rows_out += view->program.result->last_changes;
     }
 }
 

@@ -53,6 +53,7 @@ void ivm__store_clear(ivm__store *store)
         ivm__index_clear(index);
     }
     store->rows_end = store->step_end = store->last_first = store->last_end = 0;
+    store->last_changes = 0;
     store->free_count = store->touched_count = store->last_count = store->heavy_count = 0;
     store->rows_live = store->reserved = 0;
     store->weight_max = 0;
@@ -156,6 +157,35 @@ ivm__row_id ivm__store_append(ivm__store *store, int32_t weight)
     store->rows_live++;
     ivm__weight_note(store, weight);
     return row;
+}
+
+uint8_t *ivm__store_append_run(ivm__store *store, uint32_t most, uint32_t *count)
+{
+    uint32_t room = store->page_mask + 1 - (store->rows_end & store->page_mask);
+    uint8_t *place = ivm__store_row(store, store->rows_end);
+    *count = most < room ? most : room;
+    assert(store->reserved >= *count);
+    store->reserved -= *count;
+    store->rows_end += *count;
+    store->rows_live += *count;
+    if (*count && store->weight_max < 1) {
+        store->weight_max = 1;
+    }
+    return place;
+}
+
+void ivm__store_append_ones(ivm__store *store, uint32_t count, ivm__row_id *rows, uint8_t **at)
+{
+    const size_t stride = store->layout->stride;
+    for (uint32_t done = 0, more; done < count; done += more) {
+        ivm__row_id first = store->rows_end;
+        uint8_t *place = ivm__store_append_run(store, count - done, &more);
+        for (uint32_t i = 0; i < more; i++, place += stride) {
+            *ivm__row_header_at(place) = (ivm__row_header){ .weight = 1 };
+            rows[done + i] = first + i;
+            at[done + i] = place;
+        }
+    }
 }
 
 ivm__row_id ivm__store_insert(ivm__store *store, ivm__weight weight)

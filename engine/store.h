@@ -29,8 +29,10 @@ typedef struct ivm__row_header {
     uint32_t touch;
 } ivm__row_header;
 
+/* 32 bytes: a step that updates every row of a view writes two of them a row. */
 typedef struct ivm__touch {
-    ivm__weight before, after;
+    ivm__weight after; /* of 128 bits while the step lasts */
+    int64_t before;
     ivm__row_id row;
 } ivm__touch;
 
@@ -73,6 +75,7 @@ typedef struct ivm__store {
     ivm__touch *last; /* of the step last committed, and the rows it appended */
     uint32_t last_count, last_capacity;
     ivm__row_id last_first, last_end;
+    uint64_t last_changes; /* rows that ivm__store_changes_last() gives */
     ivm__heavy *heavy;
     uint32_t heavy_count, heavy_capacity;
     struct ivm__index *indexes; /* linked through index->next_of_store */
@@ -81,7 +84,7 @@ typedef struct ivm__store {
     uint32_t laid_end;          /* rows_end before that */
 } ivm__store;
 
-/* Takes a reference to the layout. */
+/* Takes a reference to the layout. The store must stay where it is: its indexes point to it. */
 ivm_status ivm__store_init(ivm__store *store, ivm__memory *memory, ivm__texts *texts, uint64_t seed, ivm__layout *layout) IVM_MUST_CHECK;
 void ivm__store_deinit(ivm__store *store); /* with its indexes; a zeroed store is fine. Releases texts. */
 /* Drops all rows at once; keeps memory for the next. No snapshot may be open. */
@@ -114,6 +117,10 @@ static inline ivm__weight ivm__store_weight(const ivm__store *store, ivm__row_id
 ivm_status ivm__store_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
 /* A new row of this int32 weight after (not 0), at the end and untouched: for bulk inserts. The caller writes the body, then links. */
 ivm__row_id ivm__store_append(ivm__store *store, int32_t weight);
+/* So many new rows of weight 1 as lie side by side in the last page, `most` at most: the place of the first. *count says how many. */
+uint8_t *ivm__store_append_run(ivm__store *store, uint32_t most, uint32_t *count);
+/* So many new rows of weight 1, in one go: their ids and places. */
+void ivm__store_append_ones(ivm__store *store, uint32_t count, ivm__row_id *rows, uint8_t **at);
 /* A new row, touched, weight before 0; may take a free id. The caller writes the body, then links. */
 ivm__row_id ivm__store_insert(ivm__store *store, ivm__weight weight);
 /* A new row by the cheaper of the two: under a free id where there is one, so that rows that come and go take no more room, else at the
@@ -128,6 +135,10 @@ void ivm__store_link_rows(ivm__store *store, const ivm__row_id *rows, uint32_t c
 ivm_status ivm__store_put_chunk(ivm__store *store, const ivm__chunk *chunk, const uint32_t *columns) IVM_MUST_CHECK;
 /* Keeps the row's weight before (and makes its page the store's own). Fails only for memory; the row is then as it was. */
 ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row) IVM_MUST_CHECK;
+/* One row gone and another one come, both of weight 1, as an update makes them: takes `old` out and gives the id of a new row with this body,
+ * linked. Room for `rows` such updates must have been made. */
+ivm_status ivm__store_update_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
+ivm_status ivm__store_update(ivm__store *store, ivm__row_id old, const uint8_t *row, ivm__row_id *replaced) IVM_MUST_CHECK;
 /* The weight after, of a touched row. In a step it may be anything of 128 bits; when the step commits it must fit int64. */
 void ivm__store_weight_set(ivm__store *store, ivm__row_id row, ivm__weight after);
 /* Touches and adds. */

@@ -5,25 +5,72 @@
 #include "zset.h"
 
 #define BLOCK_ROWS 256u
+#define WORDS_MAX 32u
 
 /* ---- In -------------------------------------------------------------------------------------------------------------------------- */
+
+static void rows_put(ivm__store *store, const ivm__chunk *chunk, uint32_t first, uint32_t count, ivm__row_id *rows, uint8_t **at)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        rows[i] = ivm__store_put(store, ivm__chunk_weight(chunk, first + i));
+        at[i] = ivm__store_row(store, rows[i]);
+    }
+}
 
 static void block_put(ivm__store *store, const ivm__chunk *chunk, const uint32_t *columns, uint32_t first, uint32_t count)
 {
     ivm__row_id rows[BLOCK_ROWS];
     uint8_t *at[BLOCK_ROWS];
-    for (uint32_t i = 0; i < count; i++) {
-        rows[i] = ivm__store_put(store, ivm__chunk_weight(chunk, first + i));
-        at[i] = ivm__store_row(store, rows[i]);
+    if (!chunk->weights && store->free_count == 0) {
+        ivm__store_append_ones(store, count, rows, at);
+    } else {
+        rows_put(store, chunk, first, count, rows, at);
     }
     ivm__layout_scatter(store->layout, chunk, columns, first, count, at);
     ivm__store_link_rows(store, rows, count);
+}
+
+/* Whether rows are a header and words side by side, and nobody is to be told where they went: the facts of a star. */
+static bool puts_words(const ivm__store *store, const ivm__chunk *chunk)
+{
+    const ivm__layout *layout = store->layout;
+    bool plain = !chunk->weights && !store->indexes && store->free_count == 0 && !layout->null_words && !layout->texts_count;
+    return plain && layout->body_bytes == layout->columns_count * sizeof(uint64_t) && layout->columns_count <= WORDS_MAX;
+}
+
+/* Row by row, so that each line of memory is written once. */
+static void words_write(uint8_t *place, size_t stride, const uint64_t *const *cells, uint32_t cells_count, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++, place += stride) {
+        *ivm__row_header_at(place) = (ivm__row_header){ .weight = 1 };
+        uint64_t *words = (uint64_t *)(void *)(place + IVM__ROW_HEADER);
+        for (uint32_t c = 0; c < cells_count; c++) {
+            words[c] = cells[c][i];
+        }
+    }
+}
+
+static void words_put(ivm__store *store, const ivm__chunk *chunk, const uint32_t *columns)
+{
+    const uint64_t *cells[WORDS_MAX];
+    uint32_t cells_count = store->layout->columns_count;
+    for (uint32_t done = 0, more; done < chunk->rows_count; done += more) {
+        uint8_t *place = ivm__store_append_run(store, chunk->rows_count - done, &more);
+        for (uint32_t c = 0; c < cells_count; c++) {
+            cells[c] = (const uint64_t *)chunk->columns[columns ? columns[c] : c].cells + done;
+        }
+        words_write(place, store->layout->stride, cells, cells_count, more);
+    }
 }
 
 ivm_status ivm__store_put_chunk(ivm__store *store, const ivm__chunk *chunk, const uint32_t *columns)
 {
     uint32_t rows_count = chunk->rows_count;
     IVM_TRY(ivm__store_reserve(store, rows_count));
+    if (puts_words(store, chunk)) {
+        words_put(store, chunk, columns);
+        return IVM_OK;
+    }
     for (uint32_t done = 0; done < rows_count; done += BLOCK_ROWS) {
         block_put(store, chunk, columns, done, rows_count - done < BLOCK_ROWS ? rows_count - done : BLOCK_ROWS);
     }

@@ -4,6 +4,18 @@
 
 #include "store.h"
 
+/* gcc takes a function that only prefetches for one without effect and drops calls of it; the empty asm is an effect. */
+static inline void ivm__prefetch(const void *at)
+{
+    __builtin_prefetch(at);
+    __asm__ volatile("" : : "r"(at));
+}
+static inline void ivm__prefetch_write(const void *at)
+{
+    __builtin_prefetch(at, 1);
+    __asm__ volatile("" : : "r"(at));
+}
+
 static inline ivm__row_header *ivm__row_header_at(uint8_t *at)
 {
     return (ivm__row_header *)(void *)at;

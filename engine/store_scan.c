@@ -44,7 +44,7 @@ static uint32_t touches_walk(const ivm__touch *touches, uint32_t touches_count, 
     for (; *next < touches_count && count < capacity; (*next)++) {
         const ivm__touch *touch = &touches[*next];
         rows[count] = touch->row;
-        weights[count] = (ivm__weight)((unsigned __int128)touch->after - (unsigned __int128)touch->before);
+        weights[count] = (ivm__weight)((unsigned __int128)touch->after - (unsigned __int128)(ivm__weight)touch->before);
         count += touch->after != touch->before && touch->row < end;
     }
     return count;
@@ -98,7 +98,7 @@ static inline const uint8_t *place(const places *at, ivm__row_id row, uint32_t o
 static void places_prefetch(const places *at, const ivm__row_id *rows, uint32_t count, uint32_t offset)
 {
     for (uint32_t i = 0; i < count && i < PREFETCH_AHEAD; i++) {
-        __builtin_prefetch(place(at, rows[i], offset));
+        ivm__prefetch(place(at, rows[i], offset));
     }
 }
 
@@ -106,7 +106,7 @@ static void words_gather(const places *at, const ivm__row_id *rows, uint32_t cou
 {
     uint32_t i = 0;
     for (; i + PREFETCH_AHEAD < count; i++) {
-        __builtin_prefetch(place(at, rows[i + PREFETCH_AHEAD], offset));
+        ivm__prefetch(place(at, rows[i + PREFETCH_AHEAD], offset));
         memcpy(&out[i], place(at, rows[i], offset), sizeof out[i]);
     }
     for (; i < count; i++) {
@@ -118,7 +118,7 @@ static void wides_gather(const places *at, const ivm__row_id *rows, uint32_t cou
 {
     for (uint32_t i = 0; i < count; i++) {
         if (i + PREFETCH_AHEAD < count) {
-            __builtin_prefetch(place(at, rows[i + PREFETCH_AHEAD], offset));
+            ivm__prefetch(place(at, rows[i + PREFETCH_AHEAD], offset));
         }
         memcpy(&out[i], place(at, rows[i], offset), sizeof out[i]);
     }

@@ -12,7 +12,7 @@
 
 #define PREFETCH_AHEAD 12u
 #define LEAVING_ROWS 64u
-#define KEPT_ITEMS_MIN 16384u /* arrays up to this size are never given back */
+#define KEPT_ITEMS_MIN 1024u /* arrays up to this size are never given back */
 
 ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row)
 {
@@ -24,7 +24,7 @@ ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row)
     IVM_TRY(ivm__page_own(store, row));
     uint8_t *at = ivm__store_row(store, row);
     ivm__touch *touch = &store->touched[store->touched_count++];
-    touch->before = ivm__store_weight_at(store, row, at, IVM__READ_OLD);
+    touch->before = (int64_t)ivm__store_weight_at(store, row, at, IVM__READ_OLD); /* what was committed fits */
     touch->after = ivm__store_weight_at(store, row, at, IVM__READ_CUR);
     touch->row = row;
     assert(touch->after != 0); /* a row taken out by an earlier step is not found any more */
@@ -41,6 +41,31 @@ void ivm__store_weight_set(ivm__store *store, ivm__row_id row, ivm__weight after
     store->rows_live = store->rows_live + (after != 0) - (touch->after != 0);
     touch->after = after;
     ivm__weight_note(store, after);
+}
+
+ivm_status ivm__store_update_reserve(ivm__store *store, uint64_t rows)
+{
+    IVM_TRY(ivm__store_reserve(store, rows));
+    return ivm__store_touches_reserve(store, rows * 2);
+}
+
+ivm_status ivm__store_update(ivm__store *store, ivm__row_id old, const uint8_t *row, ivm__row_id *replaced)
+{
+    const ivm__row_header *before = ivm__row_header_at(ivm__store_row(store, old));
+    if (ivm__unlikely(before->touch || before->weight != 1 || old >= store->step_end)) {
+        IVM_TRY(ivm__store_touch(store, old));
+        ivm__store_weight_set(store, old, 0);
+    } else {
+        IVM_TRY(ivm__page_own(store, old));
+        assert(store->touched_count < store->touched_capacity);
+        store->touched[store->touched_count++] = (ivm__touch){ .before = 1, .row = old };
+        ivm__row_header_at(ivm__store_row(store, old))->touch = store->touched_count;
+        store->rows_live--;
+    }
+    *replaced = ivm__store_insert(store, 1);
+    memcpy(ivm__store_row(store, *replaced) + IVM__ROW_HEADER, row + IVM__ROW_HEADER, store->layout->body_bytes);
+    ivm__store_link(store, *replaced);
+    return IVM_OK;
 }
 
 /* A sum past 128 bits wraps: what is added to it may yet bring it back, and then it is right. */
@@ -102,7 +127,7 @@ static void leaving_add(leaving *rows, ivm__store *store, ivm__row_id row)
 static void touched_prefetch(const ivm__store *store, uint32_t i)
 {
     if (i < store->touched_count) {
-        __builtin_prefetch(ivm__store_row(store, store->touched[i].row), 1);
+        ivm__prefetch_write(ivm__store_row(store, store->touched[i].row));
     }
 }
 
@@ -141,9 +166,12 @@ static void touches_settle(ivm__store *store)
     uint32_t heavy_sorted = store->heavy_count;
     bool heavy = false;
     leaving gone = { .forgotten = false };
+    uint64_t changes = store->rows_end - store->step_end;
     for (uint32_t i = 0; i < store->touched_count; i++) {
         const ivm__touch *touch = &store->touched[i];
         touched_prefetch(store, i + PREFETCH_AHEAD);
+        changes += touch->before != touch->after;
+        changes -= touch->row >= store->step_end;
         heavy |= !ivm__weight_is_narrow(touch->before) || !ivm__weight_is_narrow(touch->after);
         touch_settle(store, touch, heavy_sorted);
         if (touch->after == 0) {
@@ -151,6 +179,7 @@ static void touches_settle(ivm__store *store)
         }
     }
     leaving_finish(&gone, store);
+    store->last_changes = changes;
     if (heavy) {
         ivm__heavy_settle(store, heavy_sorted);
     }
@@ -229,6 +258,7 @@ void ivm__store_undo(ivm__store *store)
     leaving undone = { .forgotten = true };
     appended_undo(store, &undone);
     for (uint32_t i = store->touched_count; i-- > 0;) {
+        touched_prefetch(store, i - PREFETCH_AHEAD); /* wraps past the count at the end */
         if (store->touched[i].row < store->step_end) {
             touch_undo(store, &store->touched[i], &undone);
         }

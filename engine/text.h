@@ -14,7 +14,7 @@ typedef struct ivm__text {
     uint32_t size;
     bool unheld_listed;
     bool unheld_again; /* listed, held in between, and let go once more in a later epoch than unheld_epoch */
-    char bytes[]; /* size bytes and a null byte */
+    char bytes[];      /* size bytes and a null byte */
 } ivm__text;
 
 /* Slots carry the hash, so that neither a probe nor growing nor removing touches another text. */

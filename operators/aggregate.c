@@ -195,6 +195,9 @@ static ivm_status read_groups(ivm__aggregate *self, ivm__step *step, const uint3
 static ivm_status publish_row(ivm__aggregate *self, uint32_t group, const uint8_t *row)
 {
     ivm__group_tail *tail = ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, group));
+    if (row && tail->row != IVM__ROW_NONE) {
+        return ivm__store_update(&self->result, tail->row, row, &tail->row);
+    }
     if (tail->row != IVM__ROW_NONE) {
         IVM_TRY(ivm__store_touch(&self->result, tail->row));
         ivm__store_weight_set(&self->result, tail->row, 0);
@@ -256,6 +259,12 @@ static uint8_t *write_bodies(ivm__aggregate *self, ivm__step *step, const uint32
     }
     for (uint32_t i = 0; i < count; i++) {
         ivm__row_id row = ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, groups[i]))->row;
+        if (row != IVM__ROW_NONE) {
+            __builtin_prefetch(ivm__store_row(&self->result, row), 1);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        ivm__row_id row = ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, groups[i]))->row;
         rows[i] = bodies + (size_t)i * stride;
         changed[i] = row == IVM__ROW_NONE;
         if (row != IVM__ROW_NONE) {
@@ -281,7 +290,7 @@ static ivm_status publish_present(ivm__aggregate *self, ivm__step *step, const u
     IVM_TRY(read_groups(self, step, groups, count, &values));
     IVM_TRY(check_having(self, step, values, passes));
     uint8_t *bodies = write_bodies(self, step, groups, values, changed);
-    if (!bodies || ivm__store_reserve(&self->result, count) != IVM_OK) {
+    if (!bodies || ivm__store_update_reserve(&self->result, count) != IVM_OK) {
         return ivm__fail_memory(step->error);
     }
     for (uint32_t i = 0; i < count; i++) {

@@ -144,6 +144,16 @@ static ivm__chunk *pairs_chunk(const ivm__join_run *run, uint32_t depth, const i
 
 /* ---- Probes ------------------------------------------------------------------------------------------------------------------------ */
 
+/* The equal pairs of the probe, then the next one. */
+static ivm_status pairs_emit(ivm__join_run *run, uint32_t depth, ivm__chunk *next)
+{
+    const ivm__join_probe *probe = run->sources[depth].probe;
+    if (probe->equal_count) {
+        IVM_TRY(ivm__join_equal(run->step, probe->equal, probe->equal_count, &next));
+    }
+    return next->rows_count ? ivm__join_probe_chunk(run, depth + 1, next) : IVM_OK;
+}
+
 static ivm_status pairs_pass(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, pairs *found)
 {
     const ivm__probe_source *source = &run->sources[depth];
@@ -158,10 +168,137 @@ static ivm_status pairs_pass(ivm__join_run *run, uint32_t depth, const ivm__chun
     if (!next) {
         return IVM_OUT_OF_MEMORY;
     }
-    if (source->probe->equal_count) {
-        IVM_TRY(ivm__join_equal(run->step, source->probe->equal, source->probe->equal_count, &next));
+    return pairs_emit(run, depth, next);
+}
+
+/* The columns of the probed store that are read later, and the join's columns they become. */
+typedef struct reads {
+    uint32_t count;
+    uint32_t columns[IVM__READ_COLUMNS_MAX], targets[IVM__READ_COLUMNS_MAX];
+} reads;
+
+/* False: too many, or not of the kind that a probe reads by itself. */
+static bool reads_plan(const ivm__join_run *run, uint32_t depth, reads *plan)
+{
+    const ivm__probe_source *source = &run->sources[depth];
+    const uint8_t *last = run->order->last;
+    plan->count = 0;
+    for (uint32_t i = 0; i < source->leaf->kept_count; i++) {
+        uint32_t c = source->leaf->columns_first + source->leaf->kept[i];
+        if (last[c] < IVM__READ_BEHIND(depth)) {
+            continue;
+        }
+        if (plan->count == IVM__READ_COLUMNS_MAX) {
+            return false;
+        }
+        plan->columns[plan->count] = ivm__leaf_store_column(source->leaf, source->store, i);
+        plan->targets[plan->count++] = c;
     }
-    return next->rows_count ? ivm__join_probe_chunk(run, depth + 1, next) : IVM_OK;
+    return ivm__index_reads(source->index, plan->columns, plan->count);
+}
+
+/* The chunk's columns that are read later, for the pairs found; those of the probed store are there already. */
+static ivm_status reads_pass(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, pairs *found, ivm__chunk *next)
+{
+    ivm__arena *scratch = run->step->scratch;
+    found->unmoved = found->count == chunk->rows_count;
+    next->rows_count = found->count;
+    next->weights = chunk->weights;
+    if (chunk->weights && !found->unmoved) {
+        next->weights = ivm__arena_allocate(scratch, found->count * sizeof *next->weights);
+        if (!next->weights) {
+            return IVM_OUT_OF_MEMORY;
+        }
+        weights_gather(chunk->weights, found->positions, found->count, next->weights);
+    }
+    for (uint32_t c = 0; c < chunk->columns_count; c++) {
+        if (chunk->columns[c].cells && run->order->last[c] >= IVM__READ_BEHIND(depth) &&
+            !column_pass(scratch, &chunk->columns[c], found, &next->columns[c])) {
+            return IVM_OUT_OF_MEMORY;
+        }
+    }
+    return pairs_emit(run, depth, next);
+}
+
+/* Whether a cover of the source's index answers as its rows would: keyed rows weigh 1, and none of them was touched. */
+static bool covers(const ivm__probe_source *source)
+{
+    const ivm__store *store = source->store;
+    return source->in_place && store->rows_live >= IVM__COVER_ROWS_MIN && store->touched_count == 0 &&
+           (source->reading == IVM__READ_CUR || store->rows_end == store->step_end);
+}
+
+/* The positions of the keys found, and their cells moved together. */
+static void found_compact(const uint8_t *there, uint32_t count, uint32_t *restrict positions, uint64_t *restrict cells)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        positions[kept] = i;
+        cells[kept] = cells[i];
+        kept += there[i];
+    }
+}
+
+/* The one column that is read comes from a cover, a line a key. */
+static ivm_status probe_cover(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, const ivm__keys *keys, pairs *found,
+                              const reads *plan)
+{
+    const ivm__probe_source *source = &run->sources[depth];
+    ivm__cover *cover;
+    IVM_TRY(ivm__index_cover(source->index, plan->columns[0], &cover));
+    ivm__chunk *next = ivm__chunk_make(run->step->scratch, run->join->head.types, chunk->columns_count);
+    uint8_t *there = ivm__arena_allocate(run->step->scratch, keys->rows_count);
+    if (!next || !there) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    ivm__vector *out = &next->columns[plan->targets[0]];
+    if (!ivm__vector_make(run->step->scratch, out, out->type, keys->rows_count, false)) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    found->count = ivm__cover_probe(cover, keys, out->cells, there);
+    run->rows_matched += found->count;
+    if (found->count == 0) {
+        return IVM_OK;
+    }
+    if (found->count < keys->rows_count) {
+        found_compact(there, keys->rows_count, found->positions, out->cells);
+    }
+    return reads_pass(run, depth, chunk, found, next);
+}
+
+/* Rows that each find one row of weight 1 at most, as a foreign key makes it: found and read in one pass. *done is false where a row is of
+ * another kind: then nothing has happened. */
+static ivm_status probe_reads(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, const ivm__keys *keys, pairs *found, bool *done)
+{
+    const ivm__probe_source *source = &run->sources[depth];
+    uint64_t *cells[IVM__READ_COLUMNS_MAX];
+    reads plan;
+    *done = false;
+    if (!reads_plan(run, depth, &plan)) {
+        return IVM_OK;
+    }
+    if (plan.count == 1 && covers(source) && !keys->skip) {
+        *done = true;
+        return probe_cover(run, depth, chunk, keys, found, &plan);
+    }
+    ivm__chunk *next = ivm__chunk_make(run->step->scratch, run->join->head.types, chunk->columns_count);
+    if (!next) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    for (uint32_t i = 0; i < plan.count; i++) {
+        ivm__vector *out = &next->columns[plan.targets[i]];
+        if (!ivm__vector_make(run->step->scratch, out, out->type, keys->rows_count, false)) {
+            return IVM_OUT_OF_MEMORY;
+        }
+        cells[i] = out->cells;
+    }
+    found->count = ivm__index_probe_cells(source->index, keys, source->reading, plan.columns, plan.count, cells, found->positions);
+    *done = found->count != IVM__ROW_NONE;
+    if (!*done || found->count == 0) {
+        return IVM_OK;
+    }
+    run->rows_matched += found->count;
+    return reads_pass(run, depth, chunk, found, next);
 }
 
 static ivm_status probe_index(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, pairs *found)
@@ -171,9 +308,12 @@ static ivm_status probe_index(ivm__join_run *run, uint32_t depth, const ivm__chu
     ivm__keys keys;
     IVM_TRY(ivm__index_keys(source->index, scratch, chunk, source->probe->from, false, &keys));
     run->rows_probed += keys.rows_count - ivm__keys_skipped(&keys);
-    for (ivm__probe probe = { 0 }; probe.key < keys.rows_count;) {
+    ivm__arena_mark mark = ivm__arena_here(scratch);
+    bool done;
+    IVM_TRY(probe_reads(run, depth, chunk, &keys, found, &done));
+    ivm__arena_back(scratch, mark);
+    for (ivm__probe probe = { 0 }; !done && probe.key < keys.rows_count;) {
         found->count = ivm__index_probe(source->index, &keys, &probe, IVM__CHUNK_ROWS, found->positions, found->rows);
-        ivm__arena_mark mark = ivm__arena_here(scratch);
         if (found->count) {
             IVM_TRY(pairs_pass(run, depth, chunk, found));
         }

@@ -7,6 +7,7 @@
 #ifndef IVM__JOIN_STATE_H
 #define IVM__JOIN_STATE_H
 
+#include "cover.h"
 #include "join.h"
 #include "operators.h"
 #include "source.h"
@@ -150,6 +151,7 @@ typedef struct ivm__probe_source {
     const ivm__join_leaf *leaf;
     ivm__store *store;
     ivm__index *index; /* NULL: a cross product */
+    bool in_place;     /* the store is a table's own */
     ivm__reading reading;
 } ivm__probe_source;
 

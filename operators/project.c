@@ -70,7 +70,7 @@ static void project_free(ivm__operator *self, ivm__memory *memory)
     uint32_t columns_count = self->columns_count;
     ivm__failures_deinit(&it->failures);
     columns_free(memory, it->texts, it->columns, columns_count);
-    ivm__release(memory, it->columns, columns_count * sizeof *it->columns);
+    ivm__release(memory, it->columns, columns_count * sizeof(ivm__expression *));
     ivm__release(memory, (void *)self->types, columns_count * sizeof *self->types);
     ivm__release(memory, it, sizeof *it);
 }
@@ -84,11 +84,11 @@ ivm_status ivm__project_create(ivm__memory *memory, ivm__texts *texts, ivm__expr
 {
     project *it = ivm__allocate_zeroed(memory, sizeof *it);
     ivm_type *types = ivm__allocate(memory, columns_count * sizeof *types);
-    ivm__expression **copy = ivm__allocate(memory, columns_count * sizeof *copy);
+    ivm__expression **copy = ivm__allocate(memory, columns_count * sizeof(ivm__expression *));
     if (!it || !types || !copy) {
         ivm__release(memory, it, sizeof *it);
         ivm__release(memory, types, columns_count * sizeof *types);
-        ivm__release(memory, copy, columns_count * sizeof *copy);
+        ivm__release(memory, copy, columns_count * sizeof(ivm__expression *));
         columns_free(memory, texts, columns, columns_count);
         return IVM_OUT_OF_MEMORY;
     }

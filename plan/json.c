@@ -345,15 +345,15 @@ static ivm_plan *read_plan(const json_t *json)
     return NULL;
 }
 
+/* Where memory ends jansson says little: an error without words, or none at all. */
 static ivm_status parse(const char *text, size_t size, json_t **json, ivm_error *error)
 {
-    json_error_t where;
+    json_error_t where = { 0 };
     *json = json_loadb(text, size, JSON_ALLOW_NUL, &where);
     if (*json) {
         return IVM_OK;
     }
-    if (json_error_code(&where) == json_error_out_of_memory ||
-        !where.text[0]) { /* jansson has no words for most of the places where memory ends */
+    if (!where.text[0] || json_error_code(&where) == json_error_out_of_memory) {
         return ivm__fail_memory(error);
     }
     return ivm__fail(error, IVM_INVALID_PLAN, "JSON, line %d, column %d: %s", where.line, where.column, where.text);

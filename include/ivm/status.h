@@ -53,13 +53,9 @@ typedef struct ivm_error {
     ivm_status status;
     char message[IVM_ERROR_MESSAGE_SIZE];
 } ivm_error;
-#define IVM_ERROR_INIT                                                                                                                     \
-    {                                                                                                                                      \
-        IVM_OK,                                                                                                                            \
-        {                                                                                                                                  \
-            0                                                                                                                              \
-        }                                                                                                                                  \
-    }
+/* clang-format off */
+#define IVM_ERROR_INIT { IVM_OK, { 0 } }
+/* clang-format on */
 
 /* The code's name as a word: "ok", "invalid_argument", "row_not_found" ... "unknown" for a number that is no status. A string
  * constant; never NULL. */

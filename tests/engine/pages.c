@@ -75,7 +75,7 @@ static void run(uint64_t seed)
     model_end(self);
 }
 
-Test(engine_pages, held_directories_never_change, .fini = model_seed_tell, .timeout = 120)
+Test(engine_pages, held_directories_never_change, .fini = model_seed_tell)
 {
     for (uint64_t seed = 1; seed <= 25; seed++) {
         run(seed);
@@ -198,7 +198,7 @@ static void *reader(void *argument)
 }
 
 /* All rows weigh the same after each step: what a reader sees must be one step's. */
-Test(engine_pages, readers_on_other_threads_see_one_step, .timeout = 60)
+Test(engine_pages, readers_on_other_threads_see_one_step)
 {
     model *self = model_begin(1);
     exchange between = { .self = self };

@@ -237,7 +237,7 @@ static void others_make(model *self)
     cr_assert_eq(ivm__store_index(&self->zset.store, two, 2, false, &self->others[1]), IVM_OK);
 }
 
-Test(engine_zset, random_chunks_equal_a_model, .fini = seed_tell, .timeout = 120)
+Test(engine_zset, random_chunks_equal_a_model, .fini = seed_tell)
 {
     for (uint64_t seed = 1; seed <= 80; seed++) {
         model *self = model_begin(seed, seed % 2);

@@ -3,25 +3,13 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "accumulator.h"
 #include "aggregate_case.h"
+#include "aggregate_inside.h"
 #include "join_case.h"
 
-/* The head of the operator's struct, to look at what it keeps. */
-typedef struct seen {
-    ivm__operator base;
-    ivm__memory *memory;
-    ivm__texts *texts;
-    ivm__expression **groups;
-    uint32_t groups_count;
-    ivm__accumulators accumulators;
-    ivm__expression *having;
-    ivm__store keys;
-} seen;
-
-static const seen *inside(const agg_case *it)
+static const aggregate_inside *inside(const agg_case *it)
 {
-    return (const seen *)it->operator;
+    return (const aggregate_inside *)it->operator;
 }
 
 static void assert_sound(const agg_case *it)
@@ -36,7 +24,7 @@ static void assert_sound(const agg_case *it)
 /* The state of every group that is there, byte by byte but for the places of float sums, of which the images count. */
 static uint8_t *states_of(agg_case *it, size_t *size)
 {
-    const seen *self = inside(it);
+    const aggregate_inside *self = inside(it);
     uint32_t groups = it->groups_count ? self->keys.rows_end : 1;
     size_t capacity = groups * (size_t)16384;
     uint8_t *bytes = calloc(1, capacity);

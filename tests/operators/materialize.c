@@ -106,19 +106,26 @@ Test(operators_materialize, running_out_of_memory_changes_nothing)
         cr_assert_eq(push_row(&at, at.t, row, 1, true), IVM_OK);
         hand_bag_add(&want, &row);
         ivm_batch *batch = hand_batch(&at.it);
+        hand_bag after = { .columns_count = 2 };
         for (int64_t i = 0; i < 2000; i++) {
-            hand_change(batch, at.u, HAND_ROW(i, i % 3), 1);
+            hand_row come = HAND_ROW(i, i % 3);
+            hand_change(batch, at.u, come, 1);
+            hand_bag_add(&after, &come);
         }
         hand_change(batch, at.t, row, -1);
         hand_change(batch, at.t, other, 2);
+        other.weight = 2;
+        hand_bag_add(&after, &other);
         test_allocator_arm(&allocator, n);
         ivm_status status = hand_step(&at.it, batch, true);
         done = !test_allocator_disarm(&allocator);
-        cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY, "allocation %llu", (unsigned long long)n);
-        failures += !done;
-        cr_assert(done || holds(&at, &want));
+        /* a block that could not be made smaller at the end is no failure */
+        cr_assert(status == IVM_OK || (!done && status == IVM_OUT_OF_MEMORY), "allocation %llu", (unsigned long long)n);
+        failures += status != IVM_OK;
+        cr_assert(holds(&at, status == IVM_OK ? &after : &want), "allocation %llu", (unsigned long long)n);
         ivm_batch_free(batch);
         hand_bag_free(&want);
+        hand_bag_free(&after);
         hand_close(&at.it);
         cr_assert(test_allocator_is_clean(&allocator), "allocation %llu", (unsigned long long)n);
     }

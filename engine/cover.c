@@ -1,0 +1,270 @@
+/* Covers: linear probing over pairs of key and cell. See cover.h.
+ *
+ *     home = upper 32 bits of the hash, scaled to the capacity        no free slot between a pair's home and its place
+ *
+ * A block of keys is hashed before, its slots sent for, and the first slot of each compared without a branch; the few that lie further
+ * on are looked for after. Cost: one line a key. */
+#include "cover.h"
+
+#include "index_inside.h"
+
+#define BLOCK_KEYS 64u
+
+static inline uint32_t home_of(const ivm__cover *cover, uint64_t hash)
+{
+    return (uint32_t)((hash >> 32) * cover->capacity >> 32);
+}
+
+static inline uint32_t next_of(const ivm__cover *cover, uint32_t at)
+{
+    return at + 1 == cover->capacity ? 0 : at + 1;
+}
+
+static uint64_t key_of(const ivm__cover *cover, ivm__row_id row)
+{
+    return ivm__word_at(ivm__index_cell(cover->index, ivm__store_row(cover->index->store, row), 0));
+}
+
+static uint64_t cell_of(const ivm__cover *cover, ivm__row_id row)
+{
+    const ivm__store *store = cover->index->store;
+    return ivm__word_at(ivm__store_row(store, row) + store->layout->offsets[cover->column]);
+}
+
+/* ---- Probing ----------------------------------------------------------------------------------------------------------------------- */
+
+static bool find(const ivm__cover *cover, uint64_t key, uint32_t at, uint64_t *cell)
+{
+    if (ivm__unlikely(key == cover->free)) {
+        *cell = cover->free_cell;
+        return cover->has_free;
+    }
+    for (; cover->slots[at].key != cover->free; at = next_of(cover, at)) {
+        if (cover->slots[at].key == key) {
+            *cell = cover->slots[at].cell;
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t block_probe(const ivm__cover *cover, const uint64_t *words, const uint32_t *homes, uint32_t count, uint64_t *restrict cells,
+                            uint8_t *restrict found)
+{
+    uint32_t left[BLOCK_KEYS], left_count = 0, hits = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const ivm__cover_slot *slot = &cover->slots[homes[i]];
+        bool hit = (slot->key == words[i]) & (words[i] != cover->free);
+        cells[i] = slot->cell;
+        found[i] = hit;
+        hits += hit;
+        left[left_count] = i;
+        left_count += !hit;
+    }
+    for (uint32_t j = 0; j < left_count; j++) {
+        uint32_t i = left[j];
+        found[i] = find(cover, words[i], homes[i], &cells[i]);
+        hits += found[i];
+    }
+    return hits;
+}
+
+static void homes_send(const ivm__cover *cover, const uint64_t *hashes, uint32_t count, uint32_t *homes)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        homes[i] = home_of(cover, hashes[i]);
+        __builtin_prefetch(&cover->slots[homes[i]]);
+    }
+}
+
+uint32_t ivm__cover_probe(const ivm__cover *cover, const ivm__keys *keys, uint64_t *cells, uint8_t *found)
+{
+    assert(keys->words_count == 1 && !keys->skip && cover->capacity > 0);
+    uint32_t homes[2][BLOCK_KEYS], turn = 0, hits = 0, rows_count = keys->rows_count;
+    homes_send(cover, keys->hashes, rows_count < BLOCK_KEYS ? rows_count : BLOCK_KEYS, homes[0]);
+    for (uint32_t first = 0; first < rows_count; first += BLOCK_KEYS, turn ^= 1) {
+        uint32_t left = rows_count - first, count = left < BLOCK_KEYS ? left : BLOCK_KEYS, after = left - count;
+        homes_send(cover, keys->hashes + first + count, after < BLOCK_KEYS ? after : BLOCK_KEYS, homes[turn ^ 1]);
+        hits += block_probe(cover, keys->words + first, homes[turn], count, cells + first, found + first);
+    }
+    return hits;
+}
+
+/* ---- Rows come and go ---------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t place_of(const ivm__cover *cover, uint64_t key, uint64_t hash)
+{
+    uint32_t at = home_of(cover, hash);
+    while (cover->slots[at].key != key && cover->slots[at].key != cover->free) {
+        at = next_of(cover, at);
+    }
+    return at;
+}
+
+static void put(ivm__cover *cover, uint64_t key, uint64_t hash, uint64_t cell)
+{
+    if (ivm__unlikely(key == cover->free)) {
+        cover->has_free = true;
+        cover->free_cell = cell;
+        return;
+    }
+    uint32_t at = place_of(cover, key, hash);
+    cover->used += cover->slots[at].key == cover->free;
+    assert(cover->used < cover->capacity);
+    cover->slots[at] = (ivm__cover_slot){ key, cell };
+}
+
+void ivm__cover_link(ivm__cover *cover, ivm__row_id row, uint64_t hash)
+{
+    put(cover, key_of(cover, row), hash, cell_of(cover, row));
+}
+
+/* Moves back what follows, so that no free slot comes to lie between a pair and its home. */
+static void slot_remove(ivm__cover *cover, uint32_t hole)
+{
+    uint32_t capacity = cover->capacity;
+    uint64_t seed = cover->index->store->seed;
+    for (uint32_t at = next_of(cover, hole); cover->slots[at].key != cover->free; at = next_of(cover, at)) {
+        uint32_t home = home_of(cover, ivm__hash_word(cover->slots[at].key, seed));
+        uint32_t from_home = at >= home ? at - home : at + capacity - home;
+        uint32_t from_hole = at >= hole ? at - hole : at + capacity - hole;
+        if (from_home >= from_hole) {
+            cover->slots[hole] = cover->slots[at];
+            hole = at;
+        }
+    }
+    cover->slots[hole].key = cover->free;
+    cover->used--;
+}
+
+void ivm__cover_unlink(ivm__cover *cover, ivm__row_id row, uint64_t hash, ivm__row_id remaining)
+{
+    uint64_t key = key_of(cover, row);
+    if (remaining != IVM__ROW_NONE) {
+        put(cover, key, hash, cell_of(cover, remaining));
+    } else if (ivm__unlikely(key == cover->free)) {
+        cover->has_free = false;
+    } else {
+        uint32_t at = place_of(cover, key, hash);
+        assert(cover->slots[at].key == key);
+        slot_remove(cover, at);
+    }
+}
+
+/* ---- Room ---------------------------------------------------------------------------------------------------------------------------- */
+
+static ivm__cover_slot *slots_make(const ivm__cover *cover, uint32_t capacity)
+{
+    ivm__cover_slot *slots = ivm__allocate(cover->index->store->memory, capacity * sizeof *slots);
+    for (uint32_t i = 0; slots && i < capacity; i++) {
+        slots[i] = (ivm__cover_slot){ cover->free, 0 };
+    }
+    return slots;
+}
+
+static ivm_status grow(ivm__cover *cover, uint32_t capacity)
+{
+    ivm__cover_slot *slots = slots_make(cover, capacity), *old = cover->slots;
+    if (!slots) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    uint32_t old_capacity = cover->capacity;
+    cover->slots = slots;
+    cover->capacity = capacity;
+    cover->used = 0;
+    for (uint32_t i = 0; i < old_capacity; i++) {
+        if (old[i].key != cover->free) {
+            put(cover, old[i].key, ivm__hash_word(old[i].key, cover->index->store->seed), old[i].cell);
+        }
+    }
+    ivm__release(cover->index->store->memory, old, old_capacity * sizeof *old);
+    return IVM_OK;
+}
+
+ivm_status ivm__cover_reserve(ivm__cover *cover, uint64_t rows)
+{
+    uint64_t needed = cover->used + rows + 1, capacity = needed * 2;
+    if (capacity <= cover->capacity) {
+        return IVM_OK;
+    }
+    uint64_t half_more = cover->capacity + (uint64_t)cover->capacity / 2;
+    capacity = capacity < half_more ? half_more : capacity;
+    return capacity > UINT32_MAX ? IVM_OUT_OF_MEMORY : grow(cover, (uint32_t)capacity);
+}
+
+void ivm__cover_clear(ivm__cover *cover)
+{
+    for (uint32_t i = 0; cover->used && i < cover->capacity; i++) {
+        cover->slots[i].key = cover->free;
+    }
+    cover->used = 0;
+    cover->has_free = false;
+}
+
+void ivm__cover_free(ivm__cover *cover)
+{
+    ivm__memory *memory = cover->index->store->memory;
+    ivm__release(memory, cover->slots, cover->capacity * sizeof *cover->slots);
+    ivm__release(memory, cover, sizeof *cover);
+}
+
+uint64_t ivm__cover_bytes(const ivm__cover *cover)
+{
+    return sizeof *cover + cover->capacity * sizeof *cover->slots;
+}
+
+/* ---- Making -------------------------------------------------------------------------------------------------------------------------- */
+
+static void rows_put(ivm__cover *cover, const ivm__row_id *rows, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        ivm__cover_link(cover, rows[i], ivm__hash_word(key_of(cover, rows[i]), cover->index->store->seed));
+    }
+}
+
+/* Every row that the index holds; where a key has two, either may stand in the cover until one goes. Slots and pairs are in the order of the
+ * hash both, so that pairs are written one after the other; the rows are sent for a block ahead. */
+static void fill(ivm__cover *cover)
+{
+    const ivm__index *index = cover->index;
+    ivm__row_id rows[BLOCK_KEYS];
+    uint32_t count = 0;
+    for (uint64_t i = 0; i < (uint64_t)1 << index->slots_log2; i++) {
+        if (index->slots[i] == 0) {
+            continue;
+        }
+        rows[count] = ivm__slot_row(index->slots[i]);
+        __builtin_prefetch(ivm__store_row(index->store, rows[count]));
+        if (++count == BLOCK_KEYS) {
+            rows_put(cover, rows, count);
+            count = 0;
+        }
+    }
+    rows_put(cover, rows, count);
+}
+
+ivm_status ivm__index_cover(ivm__index *index, uint32_t column, ivm__cover **cover)
+{
+    assert(ivm__index_reads(index, &column, 1));
+    for (*cover = index->covers; *cover; *cover = (*cover)->next) {
+        if ((*cover)->column == column) {
+            return IVM_OK;
+        }
+    }
+    ivm__cover *made = ivm__allocate_zeroed(index->store->memory, sizeof *made);
+    if (!made) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    made->index = index;
+    made->column = column;
+    made->free = ivm__hash_word(column, index->store->seed);
+    if (ivm__cover_reserve(made, index->used + index->store->reserved) != IVM_OK) {
+        ivm__cover_free(made);
+        return IVM_OUT_OF_MEMORY;
+    }
+    fill(made);
+    made->next = index->covers;
+    index->covers = made;
+    *cover = made;
+    return IVM_OK;
+}

@@ -1,0 +1,44 @@
+/* Covers: a unique index over one 8-byte key and one 8-byte column, as pairs {key, cell} in one table, so that a probe that reads that column
+ * alone costs one cache line instead of two. Pairs stand at load a third to a half, where three of four are found in their home slot; the capacity is no power of
+ * two, so that the table is no larger than it must be. A cover follows its index row by row. While a step holds an old and a new row of one key its cell is that of either:
+ * it is asked only where no row is touched.
+ *
+ * Built when a large index is first probed for one column; freed with the index. */
+#ifndef IVM__COVER_H
+#define IVM__COVER_H
+
+#include "index.h"
+
+typedef struct ivm__cover_slot {
+    uint64_t key, cell;
+} ivm__cover_slot;
+
+typedef struct ivm__cover {
+    ivm__index *index;
+    struct ivm__cover *next; /* of the same index */
+    uint32_t column;         /* of the store: where cells come from */
+    uint64_t free;           /* the key of a free slot, drawn from the seed */
+    bool has_free;           /* the key that equals it is there: it lies here */
+    uint64_t free_cell;
+    ivm__cover_slot *slots;
+    uint32_t capacity, used;
+} ivm__cover;
+
+/* Indexes of fewer rows are in the cache as they are. */
+#define IVM__COVER_ROWS_MIN 4096u
+
+/* The index's cover of this column, built if there is none. Only for an index for which ivm__index_reads() holds of the column. */
+ivm_status ivm__index_cover(ivm__index *index, uint32_t column, ivm__cover **cover) IVM_MUST_CHECK;
+/* found[i]: whether key i is there; cells[i]: its cell (anything where it is not). Returns how many were found. */
+uint32_t ivm__cover_probe(const ivm__cover *cover, const ivm__keys *keys, uint64_t *cells, uint8_t *found);
+
+/* The index's side. */
+void ivm__cover_free(ivm__cover *cover);
+ivm_status ivm__cover_reserve(ivm__cover *cover, uint64_t rows) IVM_MUST_CHECK;
+void ivm__cover_link(ivm__cover *cover, ivm__row_id row, uint64_t hash);
+/* `remaining`: another row of the key, IVM__ROW_NONE where there is none. */
+void ivm__cover_unlink(ivm__cover *cover, ivm__row_id row, uint64_t hash, ivm__row_id remaining);
+void ivm__cover_clear(ivm__cover *cover);
+uint64_t ivm__cover_bytes(const ivm__cover *cover);
+
+#endif
