@@ -94,6 +94,7 @@ typedef enum ivm__set_kind {
 /* One port an input, weights never negative; the weight of a row is a function of its weights in the inputs, folded from left to right. */
 ivm_status ivm__set_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, ivm__set_kind kind, const ivm_type *types,
                            uint32_t columns_count, uint32_t inputs_count, ivm__operator **operator) IVM_MUST_CHECK;
+const char *ivm__set_validate(const ivm__operator *set); /* for tests, between steps: NULL or what is wrong */
 
 /* ---- top_k ----------------------------------------------------------------------------------------------------------------------------- */
 typedef struct ivm__order_key {
@@ -109,9 +110,10 @@ typedef struct ivm__top_spec {
     uint32_t orders_count;
     uint64_t limit, offset;
 } ivm__top_spec;
-/* Weights never negative. Takes the spec's expressions, whatever the outcome. */
+/* Weights never negative. Takes the spec's expressions, whatever the outcome. overflow where one cannot be computed for a row that is there. */
 ivm_status ivm__top_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm__top_spec *spec,
                            ivm__operator **operator) IVM_MUST_CHECK;
+const char *ivm__top_validate(const ivm__operator *top); /* for tests, between steps: NULL or what is wrong */
 
 /* ---- outer: left, right, full, semi and anti joins -------------------------------------------------------------------------------------- */
 /* Ports: the left input, the right input, and, where an input may have negative weights, what is present of it (else its rows serve). */

@@ -303,3 +303,28 @@ ivm_status ivm__set_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed
     *made = &it->head;
     return IVM_OK;
 }
+
+/* Whether a row has a weight in any input exactly where it is there. */
+static bool weights_hold(const set *it, ivm__row_id row)
+{
+    bool some = false;
+    for (uint32_t i = 0; i < it->inputs_count; i++) {
+        some |= it->weights[(size_t)row * it->inputs_count + i] != 0;
+    }
+    bool there = row < it->rows.store.rows_end && ivm__store_weight(&it->rows.store, row, IVM__READ_CUR) != 0;
+    return some == there;
+}
+
+const char *ivm__set_validate(const ivm__operator *self)
+{
+    assert(self->class == &set_class);
+    const set *it = (const set *)self;
+    const char *reason = ivm__index_validate(it->rows.whole);
+    if (!reason && it->inputs_count > 1 && it->rows.store.rows_end > it->rows_capacity) {
+        reason = "rows without weights";
+    }
+    for (uint32_t row = 0; !reason && row < it->rows_capacity; row++) {
+        reason = weights_hold(it, row) ? NULL : "weights of a row that is not there, or a row without";
+    }
+    return !reason && it->changes_count ? "a step's changes that outlive it" : reason;
+}

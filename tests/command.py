@@ -59,7 +59,10 @@ COMMANDS = [
     (["explain", "--format", "x", "y"], 2, "", "is one of text, json, dot"), (["bench"], 2, "", "usage: ivm bench"),
     (["bench", "--help"], 0, "usage: ivm bench", ""), (["bench", "frobnicate"], 2, "", "unknown bench"),
     (["bench", "star", "--help"], 0, "usage: ivm bench star", ""), (["bench", "star", "--rows", "0"], 2, "", "wants a number"),
-    (["bench", "prune", "--help"], 0, "usage: ivm bench prune", ""), (["flights", "--help"], 0, "usage: ivm flights", ""),
+    (["bench", "prune", "--help"], 0, "usage: ivm bench prune", ""), (["bench", "operators", "--help"], 0, "usage: ivm bench operators", ""),
+    (["bench", "operators", "--operator", "x"], 2, "", "no operator x"), (["bench", "operators", "--few", "4000000000"], 2, "", "at most"),
+    (["bench", "operators", "--operator", "join", "--few", "9", "--many", "99", "--changes", "3", "--json"], 0, '"metric": "join_ratio"', ""),
+    (["flights", "--help"], 0, "usage: ivm flights", ""),
     (["flights", "--data", "/no/such"], 2, "", "/no/such/airlines.csv.zst: cannot read"),
 ]
 
