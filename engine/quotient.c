@@ -38,7 +38,7 @@ double ivm__double_round(bool negative, uint64_t bits, bool rest, int32_t expone
     }
     /* The mantissa's leading bit adds 1 to the exponent field, and so does a carry out of it: into the first normal, or infinity. */
     uint64_t word = leading >= LEADING_MIN ? ((uint64_t)(leading - LEADING_MIN) << 52) + mantissa : mantissa;
-    return ivm__word_float(word | (uint64_t)negative << 63);
+    return ivm__word_float(negative ? word | 1ull << 63 : word);
 }
 
 static uint32_t limbs_trim(const uint64_t *limbs, uint32_t count)

@@ -290,6 +290,7 @@ static void decide_last(ivm_view *view, const ivm__term_plan *plan, const ivm__g
         return;
     }
     ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX] = { { 0 } };
+    assert(graph->leaves_count >= 1 && graph->leaves_count <= IVM_JOIN_LEAVES_MAX);
     for (uint32_t i = 0; i < graph->leaves_count; i++) {
         leaves[i].table_insert_only = true;
     }

@@ -2,6 +2,7 @@
 #include "pages.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "store_model.h"
 
@@ -193,6 +194,7 @@ static void *reader(void *argument)
                 ivm__pages_release(pages, &between->self->memory);
             }
         }
+        sched_yield();
     }
     return NULL;
 }

@@ -1,0 +1,332 @@
+/* tests engine/cover.c */
+#include "cover.h"
+
+#include <criterion/criterion.h>
+
+#include "allocator.h"
+
+#define KEYS 6000u
+#define COVERS 2u
+#define ABSENT UINT64_MAX
+
+/* A keyed store {key, a, b} with covers of a and b, and what must be in it: by the number of a key its a and its row (b = ~a). Keys 0 and 1
+ * are those that stand for a free slot in the covers, and the rest lie apart or close together. */
+typedef struct world {
+    test_allocator counted;
+    ivm__memory memory;
+    ivm__arena arena;
+    ivm__layout *layout;
+    ivm__store store;
+    ivm__index *index;
+    ivm__cover *covers[COVERS];
+    uint64_t random;
+    uint64_t key[KEYS], a[KEYS], a_before[KEYS]; /* ABSENT: not there */
+    ivm__row_id row[KEYS], row_before[KEYS];
+} world;
+
+static uint64_t draw(world *it, uint64_t below)
+{
+    it->random = it->random * 6364136223846793005u + 1442695040888963407u;
+    return (it->random >> 33) % below;
+}
+
+static void remember(world *it)
+{
+    memcpy(it->a_before, it->a, sizeof it->a);
+    memcpy(it->row_before, it->row, sizeof it->row);
+}
+
+static world *begin(uint64_t seed)
+{
+    static const ivm_type types[] = { IVM_INT64, IVM_INT64, IVM_INT64 };
+    static const bool nullable[] = { false, false, false };
+    uint32_t column = 0;
+    world *it = calloc(1, sizeof *it);
+    it->random = seed;
+    test_allocator_init(&it->counted);
+    ivm_allocator functions = test_allocator_functions(&it->counted);
+    ivm__memory_init(&it->memory, &functions);
+    ivm__arena_init(&it->arena, &it->memory);
+    cr_assert_eq(ivm__layout_create(&it->memory, types, nullable, 3, false, &it->layout), IVM_OK);
+    cr_assert_eq(ivm__store_init(&it->store, &it->memory, NULL, seed, it->layout), IVM_OK);
+    cr_assert_eq(ivm__store_index(&it->store, &column, 1, true, &it->index), IVM_OK);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        it->key[i] = i < COVERS ? ivm__hash_word(1 + i, seed) : i % 3 ? i : (uint64_t)i << 40;
+        it->a[i] = ABSENT;
+    }
+    remember(it);
+    return it;
+}
+
+static void end(world *it)
+{
+    ivm__store_deinit(&it->store);
+    ivm__layout_release(it->layout);
+    ivm__arena_deinit(&it->arena);
+    cr_assert(test_allocator_is_clean(&it->counted));
+    free(it);
+}
+
+static void covers_make(world *it)
+{
+    for (uint32_t c = 0; c < COVERS; c++) {
+        cr_assert_eq(ivm__index_cover(it->index, 1 + c, &it->covers[c]), IVM_OK);
+        cr_assert_eq(it->covers[c]->free, it->key[c]);
+    }
+}
+
+/* ---- Against the model ------------------------------------------------------------------------------------------------------------- */
+
+/* Every key in one probe, those that are not there too. */
+static void cover_check(world *it, const ivm__cover *cover)
+{
+    static uint64_t cells[KEYS];
+    static uint8_t found[KEYS];
+    ivm__vector vector = { IVM_INT64, it->key, NULL };
+    ivm__chunk chunk = { .rows_count = KEYS, .columns_count = 1, .columns = &vector };
+    ivm__keys keys;
+    uint32_t there = 0;
+    cr_assert_eq(ivm__index_keys(it->index, &it->arena, &chunk, NULL, false, &keys), IVM_OK);
+    uint32_t hits = ivm__cover_probe(cover, &keys, cells, found);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        bool is = it->a[i] != ABSENT;
+        cr_assert_eq(found[i], is, "key %u", i);
+        cr_assert(!is || cells[i] == (cover->column == 1 ? it->a[i] : ~it->a[i]), "key %u", i);
+        there += is;
+    }
+    cr_assert_eq(hits, there);
+    cr_assert_eq(cover->used + cover->has_free, there);
+    cr_assert(cover->used * 2 <= cover->capacity);
+    ivm__arena_reset(&it->arena);
+}
+
+static void check(world *it)
+{
+    for (uint32_t c = 0; c < COVERS; c++) {
+        cover_check(it, it->covers[c]);
+    }
+    const char *wrong = ivm__index_validate(it->index);
+    cr_assert_null(wrong, "%s", wrong);
+}
+
+static void body_write(world *it, uint32_t i, uint8_t *row)
+{
+    uint64_t words[] = { it->key[i], it->a[i], ~it->a[i] };
+    for (uint32_t c = 0; c < 3; c++) {
+        memcpy(row + it->layout->offsets[c], &words[c], sizeof words[c]);
+    }
+}
+
+/* There is room. `append`: untouched at the end, as a batch of new rows comes. */
+static void key_insert(world *it, uint32_t i, bool append)
+{
+    it->a[i] = draw(it, 1000);
+    it->row[i] = append ? ivm__store_append(&it->store, 1) : ivm__store_put(&it->store, 1);
+    body_write(it, i, ivm__store_row(&it->store, it->row[i]));
+    ivm__store_link(&it->store, it->row[i]);
+}
+
+static void key_delete(world *it, uint32_t i)
+{
+    cr_assert_eq(ivm__store_weight_add(&it->store, it->row[i], -1), IVM_OK);
+    it->a[i] = ABSENT;
+}
+
+static void key_replace(world *it, uint32_t i)
+{
+    uint8_t body[64];
+    cr_assert_leq(it->layout->stride, sizeof body);
+    it->a[i] = draw(it, 1000);
+    body_write(it, i, body);
+    cr_assert_eq(ivm__store_replace(&it->store, it->row[i], body, &it->row[i]), IVM_OK);
+}
+
+static void fill(world *it, uint32_t first, uint32_t last)
+{
+    cr_assert_eq(ivm__store_reserve(&it->store, last - first), IVM_OK);
+    for (uint32_t i = first; i < last; i++) {
+        key_insert(it, i, true);
+    }
+}
+
+static void commit(world *it)
+{
+    ivm__store_commit(&it->store);
+    remember(it);
+}
+
+static void undo(world *it)
+{
+    ivm__store_undo(&it->store);
+    memcpy(it->a, it->a_before, sizeof it->a);
+    memcpy(it->row, it->row_before, sizeof it->row);
+}
+
+/* Every key at most once in a step, as a table's net delta has it; the two special ones often. */
+static void step(world *it, uint32_t changes)
+{
+    static bool done[KEYS];
+    memset(done, 0, sizeof done);
+    cr_assert_eq(ivm__store_replace_reserve(&it->store, changes), IVM_OK);
+    for (uint32_t n = 0; n < changes; n++) {
+        uint32_t i = (uint32_t)draw(it, draw(it, 8) ? KEYS : COVERS);
+        if (done[i]) {
+            continue;
+        }
+        done[i] = true;
+        if (it->a[i] == ABSENT) {
+            key_insert(it, i, false);
+        } else if (draw(it, 2)) {
+            key_delete(it, i);
+        } else {
+            key_replace(it, i);
+        }
+    }
+}
+
+/* ---- Tests ------------------------------------------------------------------------------------------------------------------------- */
+
+Test(engine_cover, follows_its_index_through_steps_and_undone_ones)
+{
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        world *it = begin(seed);
+        if (seed % 2) {
+            fill(it, 0, 5000);
+            commit(it);
+        }
+        covers_make(it);
+        check(it);
+        for (uint32_t n = 0; n < 60; n++) {
+            step(it, (uint32_t)draw(it, n % 10 ? 50 : 3000));
+            if (draw(it, 3)) {
+                commit(it);
+            } else {
+                undo(it);
+            }
+            check(it);
+        }
+        end(it);
+    }
+}
+
+/* From nothing to all keys: new rows can be found before the step ends. */
+Test(engine_cover, grows_and_empties)
+{
+    world *it = begin(11);
+    covers_make(it);
+    check(it);
+    for (uint32_t i = 0; i < KEYS; i += 50) {
+        fill(it, i, i + 50);
+        check(it);
+        commit(it);
+    }
+    uint64_t bytes = ivm__cover_bytes(it->covers[0]);
+    cr_assert_geq(bytes, 2 * KEYS * sizeof(ivm__cover_slot));
+    cr_assert_leq(bytes, 3 * KEYS * sizeof(ivm__cover_slot) + 1024);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        key_delete(it, i);
+        if (i % 500 == 499) {
+            commit(it);
+            check(it);
+        }
+    }
+    cr_assert_eq(it->covers[0]->used, 0);
+    end(it);
+}
+
+Test(engine_cover, made_in_a_step)
+{
+    for (int undone = 0; undone < 2; undone++) {
+        world *it = begin(21);
+        fill(it, 0, 3000);
+        commit(it);
+        fill(it, 3000, 5000);
+        covers_make(it);
+        check(it);
+        if (undone) {
+            undo(it);
+        } else {
+            commit(it);
+        }
+        check(it);
+        end(it);
+    }
+}
+
+/* Room that was made before the cover counts for it too. */
+Test(engine_cover, made_between_reserving_and_linking)
+{
+    world *it = begin(22);
+    cr_assert_eq(ivm__store_reserve(&it->store, KEYS), IVM_OK);
+    covers_make(it);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        key_insert(it, i, true);
+    }
+    check(it);
+    commit(it);
+    check(it);
+    end(it);
+}
+
+Test(engine_cover, cleared_with_its_store)
+{
+    world *it = begin(31);
+    covers_make(it);
+    for (int round = 0; round < 3; round++) {
+        fill(it, 0, round == 1 ? KEYS : 100);
+        commit(it);
+        check(it);
+        ivm__store_clear(&it->store);
+        memset(it->a, 0xff, sizeof it->a);
+        remember(it);
+        check(it);
+    }
+    end(it);
+}
+
+Test(engine_cover, one_a_column)
+{
+    world *it = begin(41);
+    covers_make(it);
+    for (uint32_t c = 0; c < COVERS; c++) {
+        ivm__cover *again;
+        cr_assert_eq(ivm__index_cover(it->index, 1 + c, &again), IVM_OK);
+        cr_assert_eq(again, it->covers[c]);
+    }
+    cr_assert_neq(it->covers[0], it->covers[1]);
+    end(it);
+}
+
+/* Making covers and growing them: where a call fails, what was there answers as before. */
+Test(engine_cover, out_of_memory_at_every_call)
+{
+    world *it = begin(51);
+    fill(it, 0, 4096);
+    commit(it);
+    for (uint32_t c = 0; c < COVERS; c++) {
+        bool failed = true;
+        for (uint64_t n = 1; failed; n++) {
+            test_allocator_arm(&it->counted, n);
+            ivm_status status = ivm__index_cover(it->index, 1 + c, &it->covers[c]);
+            failed = test_allocator_disarm(&it->counted);
+            cr_assert_eq(status, failed ? IVM_OUT_OF_MEMORY : IVM_OK);
+        }
+    }
+    check(it);
+    uint64_t failures = 0;
+    for (bool failed = true; failed; failures += failed) {
+        test_allocator_arm(&it->counted, failures + 1);
+        ivm_status status = ivm__store_replace_reserve(&it->store, 30000);
+        failed = test_allocator_disarm(&it->counted);
+        cr_assert_eq(status, failed ? IVM_OUT_OF_MEMORY : IVM_OK);
+        check(it);
+        if (failed) {
+            undo(it);
+        }
+    }
+    cr_assert_geq(failures, COVERS + 2);
+    step(it, 1000);
+    commit(it);
+    check(it);
+    end(it);
+}
