@@ -1,4 +1,5 @@
-/* Accumulators: states of one line, sums and counts past 128 bits, averages rounded once, saving and going back. */
+/* Accumulators: states of one line, sums and counts past 128 bits, averages and variances rounded once, distinct values, saving and going
+ * back. */
 #include "accumulator.h"
 
 #include <criterion/criterion.h>
@@ -14,27 +15,51 @@ static hand it;
 static test_allocator allocator;
 static ivm__accumulators accumulators;
 
-/* Every aggregate over column 0 of this type: count, sum, avg, min, max. */
-static void open_over(ivm_type type)
+enum { COUNT, SUM, AVG, MIN, MAX, COUNT_DISTINCT, SUM_DISTINCT, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, NUMERIC_FUNCTIONS };
+enum { STATE_MAX = 1024 };
+
+static ivm_type result_of(ivm__aggregate_function function, ivm_type type)
 {
-    static const ivm__aggregate_function functions[] = { IVM__COUNT, IVM__SUM, IVM__AVG, IVM__MIN, IVM__MAX };
-    bool sums = type == IVM_INT64 || type == IVM_FLOAT64 || ivm__type_is_wide(type);
-    ivm__aggregate_spec specs[5];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < 5; i++) {
-        ivm_type result = i == 0                              ? IVM_INT64
-                          : i == 2                            ? IVM_FLOAT64
-                          : i == 1 && ivm__type_is_wide(type) ? IVM_DECIMAL(38, IVM_TYPE_SCALE(type))
-                                                              : type;
-        if (sums || i == 0 || i > 2) {
-            specs[count++] = (ivm__aggregate_spec){ functions[i], case_column(&it, 0, type), NULL, result };
-        }
+    switch (function) {
+    case IVM__COUNT:
+    case IVM__COUNT_DISTINCT:
+        return IVM_INT64;
+    case IVM__MIN:
+    case IVM__MAX:
+    case IVM__BOOL_AND:
+    case IVM__BOOL_OR:
+        return type;
+    case IVM__SUM:
+    case IVM__SUM_DISTINCT:
+        return ivm__type_is_wide(type) ? IVM_DECIMAL(38, IVM_TYPE_SCALE(type)) : type;
+    default:
+        return IVM_FLOAT64;
+    }
+}
+
+static void open_functions(const ivm__aggregate_function *functions, uint32_t count, ivm_type type)
+{
+    ivm__aggregate_spec specs[NUMERIC_FUNCTIONS];
+    for (uint32_t i = 0; i < count; i++) {
+        specs[i] = (ivm__aggregate_spec){ functions[i], case_column(&it, 0, type), NULL, result_of(functions[i], type) };
     }
     cr_assert_eq(ivm__accumulators_init(&accumulators, &it.engine->memory, &it.engine->texts, specs, count), IVM_OK);
     cr_assert_eq(ivm__accumulators_reserve(&accumulators, 4), IVM_OK);
     for (uint32_t group = 0; group < 4; group++) {
         ivm__group_clear(&accumulators, group);
     }
+}
+
+/* Every aggregate over column 0 of this type: those of numbers by their names above. */
+static void open_over(ivm_type type)
+{
+    static const ivm__aggregate_function numeric[NUMERIC_FUNCTIONS] = { IVM__COUNT,        IVM__SUM,        IVM__AVG,
+                                                                        IVM__MIN,          IVM__MAX,        IVM__COUNT_DISTINCT,
+                                                                        IVM__SUM_DISTINCT, IVM__VAR_POP,    IVM__VAR_SAMP,
+                                                                        IVM__STDDEV_POP,   IVM__STDDEV_SAMP };
+    static const ivm__aggregate_function others[] = { IVM__COUNT, IVM__MIN, IVM__MAX, IVM__COUNT_DISTINCT };
+    bool sums = type == IVM_INT64 || type == IVM_FLOAT64 || ivm__type_is_wide(type);
+    open_functions(sums ? numeric : others, sums ? NUMERIC_FUNCTIONS : 4, type);
 }
 
 static void open_engine(void)
@@ -116,14 +141,12 @@ static bool overflows(uint32_t which, uint32_t group)
 /* Whether the state's sums and counts are those of a group that never had a row. */
 static bool is_blank(uint32_t group)
 {
-    uint8_t blank[512];
+    uint8_t blank[STATE_MAX];
     cr_assert_lt(accumulators.stride, sizeof blank);
     memset(blank, 0, sizeof blank);
     ivm__group_tail_of(&accumulators, blank)->row = IVM__ROW_NONE;
     return memcmp(ivm__group_state(&accumulators, group), blank, accumulators.stride) == 0;
 }
-
-enum { COUNT, SUM, AVG, MIN, MAX };
 
 /* ---- States --------------------------------------------------------------------------------------------------------------------------- */
 
@@ -262,10 +285,18 @@ Test(operators_accumulator, weights_in_flight_wrap_and_come_back)
         }
         for (uint32_t group = 0; group < 2; group++) {
             cr_assert_eq(number(COUNT, group), 10);
+            cr_assert_eq(number(types[t] == IVM_STRING ? 3 : COUNT_DISTINCT, group), types[t] == IVM_STRING ? 1 : 2);
             if (types[t] == IVM_FLOAT64) {
                 cr_assert(isnan(real(SUM, group)) && isnan(real(AVG, group)) && isnan(real(MAX, group)) && isinf(real(MIN, group)));
+                cr_assert(isnan(real(SUM_DISTINCT, group)) && isnan(real(VAR_POP, group)) && isnan(real(STDDEV_SAMP, group)));
             } else if (types[t] != IVM_STRING) {
                 cr_assert_eq(number(SUM, group), -10);
+                cr_assert_eq(number(SUM_DISTINCT, group), -2);
+                double scale = t == 1 ? 1e6 : 1; /* five times 3, five times -5 */
+                cr_assert_eq(real(VAR_POP, group), 16 / scale);
+                cr_assert_eq(real(VAR_SAMP, group), 160 / (9 * scale));
+                cr_assert_eq(real(STDDEV_POP, group), sqrt(16 / scale));
+                cr_assert_eq(real(STDDEV_SAMP, group), sqrt(160 / (9 * scale)));
                 cr_assert_eq(number(MIN, group), -5);
             }
             add(types[t], group, cells[0], -5);
@@ -286,20 +317,29 @@ Test(operators_accumulator, weights_in_flight_wrap_and_come_back)
 
 /* ---- Saving -------------------------------------------------------------------------------------------------------------------------------- */
 
+static void values_read(ivm__wide cells[NUMERIC_FUNCTIONS], bool nulls[NUMERIC_FUNCTIONS])
+{
+    for (uint32_t i = 0; i < NUMERIC_FUNCTIONS; i++) {
+        cr_assert_eq(value_of(i, 0, &cells[i], &nulls[i]), IVM_OK);
+    }
+}
+
 /* A state goes back to what it was, whatever came in between, and a group that was new loses what it made. */
 static void goes_back(ivm_type type, const ivm__wide *before, uint32_t before_count, const ivm__wide *between, uint32_t between_count)
 {
-    ivm__wide cell;
-    bool is_null;
+    ivm__wide cells[NUMERIC_FUNCTIONS], cells_after[NUMERIC_FUNCTIONS];
+    bool nulls[NUMERIC_FUNCTIONS], nulls_after[NUMERIC_FUNCTIONS];
     open_over(type);
     for (uint32_t i = 0; i < before_count; i++) {
         add(type, 0, before[i], 3);
     }
-    ivm__wide sum = 0, average = 0;
-    bool empty = false;
-    cr_assert_eq(value_of(SUM, 0, &sum, &empty), IVM_OK);
-    cr_assert_eq(value_of(AVG, 0, &average, &empty), IVM_OK);
-    uint8_t state[512];
+    for (uint32_t i = 0; i < accumulators.count; i++) {
+        if (accumulators.list[i].ordered.memory) {
+            ivm__ordered_commit(&accumulators.list[i].ordered);
+        }
+    }
+    values_read(cells, nulls);
+    uint8_t state[STATE_MAX];
     memcpy(state, ivm__group_state(&accumulators, 0), accumulators.stride);
     void *saved = ivm__group_save(&accumulators, 0, &it.engine->arena);
     cr_assert_not_null(saved);
@@ -307,17 +347,17 @@ static void goes_back(ivm_type type, const ivm__wide *before, uint32_t before_co
         add(type, 0, between[i], (ivm__weight)INT64_MAX * (i % 2 ? -7 : 7));
     }
     ivm__group_restore(&accumulators, 0, saved);
-    cr_assert_eq(value_of(SUM, 0, &cell, &is_null), IVM_OK);
-    cr_assert(cell == sum && is_null == empty);
-    cr_assert_eq(value_of(AVG, 0, &cell, &is_null), IVM_OK);
-    cr_assert(cell == average && is_null == empty);
-    cr_assert(type == IVM_FLOAT64 || memcmp(state, ivm__group_state(&accumulators, 0), accumulators.stride) == 0);
-    cr_assert(before_count || is_blank(0), "a new group holds nothing");
     for (uint32_t i = 0; i < accumulators.count; i++) {
         if (accumulators.list[i].ordered.memory) {
             ivm__ordered_undo(&accumulators.list[i].ordered);
         }
     }
+    values_read(cells_after, nulls_after);
+    for (uint32_t i = 0; i < NUMERIC_FUNCTIONS; i++) {
+        cr_assert(cells[i] == cells_after[i] && nulls[i] == nulls_after[i], "aggregate %u", i);
+    }
+    cr_assert(type == IVM_FLOAT64 || memcmp(state, ivm__group_state(&accumulators, 0), accumulators.stride) == 0);
+    cr_assert(before_count || is_blank(0), "a new group holds nothing");
     ivm__accumulators_deinit(&accumulators, 4, &it.engine->texts);
 }
 
@@ -361,4 +401,186 @@ Test(operators_accumulator, floats_leave_as_they_came)
     cr_assert_eq(real(SUM, 0), 1.5);
     cr_assert_eq(real(AVG, 0), 1.5);
     cr_assert_eq(number(COUNT, 0), 1);
+}
+
+/* ---- Distinct values -------------------------------------------------------------------------------------------------------------------------- */
+
+Test(operators_accumulator, a_value_counts_once_while_it_is_there)
+{
+    static const ivm_type types[] = { IVM_INT64, IVM_DECIMAL(20, 3), IVM_FLOAT64 };
+    for (uint32_t t = 0; t < 3; t++) {
+        ivm__wide cells[3] = { -7, 100, 3 };
+        for (uint32_t i = 0; types[t] == IVM_FLOAT64 && i < 3; i++) {
+            cells[i] = (ivm__wide)ivm__float_word((double)cells[i]);
+        }
+        open_over(types[t]);
+        for (uint32_t i = 0; i < 9; i++) {
+            add(types[t], 0, cells[i % 3], 1 + i);
+        }
+        cr_assert_eq(number(COUNT_DISTINCT, 0), 3);
+        cr_assert_eq(types[t] == IVM_FLOAT64 ? (ivm__wide)real(SUM_DISTINCT, 0) : number(SUM_DISTINCT, 0), 96);
+        add(types[t], 0, cells[1], -11);
+        cr_assert_eq(number(COUNT_DISTINCT, 0), 3, "one of it is left");
+        add(types[t], 0, cells[1], -4);
+        cr_assert_eq(number(COUNT_DISTINCT, 0), 2);
+        cr_assert_eq(types[t] == IVM_FLOAT64 ? (ivm__wide)real(SUM_DISTINCT, 0) : number(SUM_DISTINCT, 0), -4);
+        add(types[t], 0, cells[0], -12);
+        add(types[t], 0, cells[2], -18);
+        ivm__wide cell;
+        bool is_null;
+        cr_assert_eq(number(COUNT_DISTINCT, 0), 0);
+        cr_assert_eq(value_of(SUM_DISTINCT, 0, &cell, &is_null), IVM_OK);
+        cr_assert(is_null && cell == 0);
+        if (t < 2) {
+            ivm__accumulators_deinit(&accumulators, 4, &it.engine->texts);
+        }
+    }
+}
+
+Test(operators_accumulator, a_sum_of_distinct_values_is_checked_when_it_is_read)
+{
+    open_over(IVM_INT64);
+    add(IVM_INT64, 0, INT64_MAX, 5);
+    cr_assert_eq(number(SUM_DISTINCT, 0), INT64_MAX);
+    add(IVM_INT64, 0, 1, 1);
+    cr_assert(overflows(SUM_DISTINCT, 0));
+    add(IVM_INT64, 0, INT64_MAX - 1, 1);
+    add(IVM_INT64, 0, INT64_MIN, 9);
+    add(IVM_INT64, 0, INT64_MIN + 1, 9);
+    cr_assert_eq(number(SUM_DISTINCT, 0), -1);
+    ivm__accumulators_deinit(&accumulators, 4, &it.engine->texts);
+    ivm_type type = IVM_DECIMAL(38, 2);
+    ivm__wide most = ivm__power_of_ten(38) - 1;
+    open_over(type);
+    for (uint32_t i = 0; i < 10; i++) {
+        add(type, 0, most - i, 2);
+        cr_assert(overflows(SUM_DISTINCT, 0) == (i > 0));
+    }
+    for (uint32_t i = 1; i < 10; i++) {
+        add(type, 0, i - most, 2);
+    }
+    cr_assert_eq(number(SUM_DISTINCT, 0), most);
+}
+
+Test(operators_accumulator, a_float_sum_of_distinct_values_is_exact)
+{
+    open_over(IVM_FLOAT64);
+    static const double values[] = { 1e300, 0.1, -1e300, 0.2, 5e-324, INFINITY, 0.3 };
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < 7; i++) {
+            add_float(0, values[i], 2);
+        }
+    }
+    cr_assert_eq(real(SUM_DISTINCT, 0), INFINITY);
+    add_float(0, INFINITY, -4);
+    cr_assert_eq(real(SUM_DISTINCT, 0), 0.6);
+    add_float(0, NAN, 1);
+    add_float(0, NAN, 1);
+    cr_assert_eq(number(COUNT_DISTINCT, 0), 7, "NaN is one value");
+    cr_assert(isnan(real(SUM_DISTINCT, 0)));
+}
+
+/* ---- Variances ----------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_null_of(uint32_t which, uint32_t group)
+{
+    ivm__wide cell;
+    bool is_null;
+    cr_assert_eq(value_of(which, group, &cell, &is_null), IVM_OK);
+    return is_null;
+}
+
+/* By weights: three rows of one value are a sample, minus one are none. */
+Test(operators_accumulator, variances_want_values_and_samples_two)
+{
+    static const ivm_type types[] = { IVM_INT64, IVM_DECIMAL(38, 38), IVM_FLOAT64 };
+    for (uint32_t t = 0; t < 3; t++) {
+        ivm__wide one = types[t] == IVM_FLOAT64 ? (ivm__wide)ivm__float_word(0.1) : 1;
+        open_over(types[t]);
+        for (int64_t n = -1; n < 4; n++) {
+            if (n == -1) {
+                add(types[t], 0, one, -1);
+            } else {
+                add(types[t], 0, one, 1);
+            }
+            cr_assert_eq(is_null_of(VAR_POP, 0), n < 1);
+            cr_assert_eq(is_null_of(STDDEV_POP, 0), n < 1);
+            cr_assert_eq(is_null_of(VAR_SAMP, 0), n < 2);
+            cr_assert_eq(is_null_of(STDDEV_SAMP, 0), n < 2);
+            cr_assert(n < 1 || real(VAR_POP, 0) == 0);
+            cr_assert(n < 2 || real(STDDEV_SAMP, 0) == 0);
+        }
+        if (t < 2) {
+            ivm__accumulators_deinit(&accumulators, 4, &it.engine->texts);
+        }
+    }
+}
+
+Test(operators_accumulator, a_variance_below_zero_has_no_deviation)
+{
+    open_over(IVM_INT64);
+    add(IVM_INT64, 0, 1, 3);
+    add(IVM_INT64, 0, 10, -1);
+    cr_assert_eq(real(VAR_POP, 0), -60.75); /* (2 * (3 - 100) - 49) / 4 */
+    cr_assert_eq(real(VAR_SAMP, 0), -121.5);
+    cr_assert(is_null_of(STDDEV_POP, 0) && is_null_of(STDDEV_SAMP, 0));
+    ivm__accumulators_deinit(&accumulators, 4, &it.engine->texts);
+    open_over(IVM_FLOAT64);
+    add_float(0, 0, 3);
+    add_float(0, 5e-324, -1);
+    cr_assert(real(VAR_POP, 0) == 0 && !signbit(real(VAR_POP, 0)), "it rounds to 0");
+    cr_assert(is_null_of(STDDEV_POP, 0), "but is below");
+}
+
+Test(operators_accumulator, variances_at_the_ends_of_the_ranges)
+{
+    open_over(IVM_INT64);
+    add(IVM_INT64, 0, INT64_MAX, INT64_MAX);
+    add(IVM_INT64, 0, INT64_MIN, INT64_MAX);
+    cr_assert_eq(real(VAR_POP, 0), 0x1p126); /* (2^64 - 1)^2 / 4 */
+    cr_assert_eq(real(STDDEV_POP, 0), 0x1p63);
+    ivm__accumulators_deinit(&accumulators, 4, &it.engine->texts);
+    ivm_type type = IVM_DECIMAL(38, 0);
+    open_over(type);
+    for (uint32_t i = 0; i < 100; i++) {
+        add(type, 0, ivm__power_of_ten(38) - 1, INT64_MAX);
+        add(type, 0, 1 - ivm__power_of_ten(38), INT64_MAX);
+    }
+    cr_assert_eq(real(VAR_POP, 0), 1e76);
+    cr_assert_eq(real(STDDEV_POP, 0), 1e38);
+    ivm__accumulators_deinit(&accumulators, 4, &it.engine->texts);
+    open_over(IVM_FLOAT64);
+    add_float(0, 0x1.fffffffffffffp1023, 1);
+    add_float(0, -0x1.fffffffffffffp1023, 1);
+    cr_assert(real(VAR_POP, 0) == INFINITY && real(STDDEV_POP, 0) == INFINITY);
+    add_float(0, 0x1.fffffffffffffp1023, -1);
+    add_float(0, -0x1.fffffffffffffp1023, -1);
+    add_float(0, 0x1p-537, 1);
+    add_float(0, -0x1p-537, 1);
+    cr_assert_eq(real(VAR_POP, 0), 0x1p-1074);
+    cr_assert_eq(real(STDDEV_POP, 0), 0x1p-537);
+    add_float(0, INFINITY, 1);
+    cr_assert(isnan(real(VAR_POP, 0)) && isnan(real(STDDEV_SAMP, 0)));
+    add_float(0, INFINITY, -1);
+    cr_assert_eq(real(VAR_SAMP, 0), 0x1p-1073);
+}
+
+/* ---- Conditions ------------------------------------------------------------------------------------------------------------------------------------ */
+
+Test(operators_accumulator, bools_by_the_numbers_of_either)
+{
+    static const ivm__aggregate_function functions[] = { IVM__BOOL_AND, IVM__BOOL_OR };
+    open_functions(functions, 2, IVM_BOOL);
+    cr_assert(is_null_of(0, 0) && is_null_of(1, 0));
+    add(IVM_BOOL, 0, 1, 2);
+    cr_assert(number(0, 0) == 1 && number(1, 0) == 1);
+    add(IVM_BOOL, 0, 0, TWO_TO(126));
+    add(IVM_BOOL, 0, 0, TWO_TO(126));
+    cr_assert(number(0, 0) == 0 && number(1, 0) == 1);
+    add(IVM_BOOL, 0, 1, -2);
+    cr_assert(number(0, 0) == 0 && number(1, 0) == 0);
+    add(IVM_BOOL, 0, 0, -TWO_TO(126));
+    add(IVM_BOOL, 0, 0, -TWO_TO(126));
+    cr_assert(is_null_of(0, 0) && is_null_of(1, 0));
+    cr_assert(is_blank(0));
 }

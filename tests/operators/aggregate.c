@@ -21,7 +21,7 @@ static void assert_sound(const agg_case *it)
     }
 }
 
-/* The state of every group that is there, byte by byte but for the places of float sums, of which the images count. */
+/* The state of every group that is there, byte by byte but for the places of float sums, whose numbers count. */
 static uint8_t *states_of(agg_case *it, size_t *size)
 {
     const aggregate_inside *self = inside(it);
@@ -37,12 +37,18 @@ static uint8_t *states_of(agg_case *it, size_t *size)
         memcpy(bytes + *size, state, self->accumulators.stride);
         for (uint32_t i = 0; i < self->accumulators.count; i++) {
             const ivm__accumulator *accumulator = &self->accumulators.list[i];
-            if (accumulator->is_float) {
+            for (uint32_t f = 0; f < accumulator->floats_count; f++) {
                 ivm__exact_sum *sum;
-                memcpy(&sum, state + accumulator->tail_offset, sizeof sum);
-                memset(bytes + *size + accumulator->tail_offset, 0, sizeof sum);
-                double value = ivm__exact_sum_value(sum);
-                memcpy(bytes + *size + accumulator->tail_offset, &value, sizeof value);
+                ivm__big number;
+                uint32_t offset = accumulator->tail_offset + f * (uint32_t)sizeof sum;
+                memcpy(&sum, state + offset, sizeof sum);
+                ivm__exact_sum_number(sum, f == 1, &number);
+                uint64_t mixed = ivm__float_word(f == 0 ? ivm__exact_sum_value(sum) : 0) + number.negative;
+                for (uint32_t l = 0; l < number.count; l++) {
+                    int64_t exponent = number.exponent + 64 * (int64_t)l;
+                    mixed = number.limb[l] ? (mixed ^ number.limb[l]) * 0x9e3779b97f4a7c15ull + (uint64_t)exponent : mixed;
+                }
+                memcpy(bytes + *size + offset, &mixed, sizeof mixed);
             }
         }
         *size += self->accumulators.stride;
@@ -60,13 +66,24 @@ static uint64_t entries_count(const agg_case *it)
     return count;
 }
 
-static void start(agg_case *it, uint32_t groups_count, bool having, agg_outputs *before)
+static void start_opened(agg_case *it, agg_outputs *before)
 {
     uint64_t random = 1;
-    agg_open(it, groups_count, having);
     *before = (agg_outputs){ 0 };
     cr_assert_eq(agg_step(it, &(agg_rows){ 0 }, true, true, &random), IVM_OK);
     agg_assert_step(it, before, "at first", 0);
+}
+
+static void start(agg_case *it, uint32_t groups_count, bool having, agg_outputs *before)
+{
+    agg_open(it, groups_count, having);
+    start_opened(it, before);
+}
+
+static void start_negative(agg_case *it, uint32_t groups_count, bool having, agg_outputs *before)
+{
+    agg_open_negative(it, groups_count, having);
+    start_opened(it, before);
 }
 
 static void stop(agg_case *it, agg_outputs *before)
@@ -77,12 +94,12 @@ static void stop(agg_case *it, agg_outputs *before)
 
 /* ---- Random steps --------------------------------------------------------------------------------------------------------------------- */
 
-static void run_random(uint64_t seed, uint32_t groups_count, bool having)
+static void run_random(uint64_t seed, uint32_t groups_count, bool having, bool negative)
 {
     agg_case it;
     agg_outputs before;
     uint64_t random = seed * 77 + 1;
-    start(&it, groups_count, having, &before);
+    (negative ? start_negative : start)(&it, groups_count, having, &before);
     for (uint32_t step = 0; step < 25; step++) {
         agg_rows changes;
         agg_changes(&it, hand_below(&random, 12), hand_below(&random, 2), &changes, &random);
@@ -110,28 +127,35 @@ static void run_random(uint64_t seed, uint32_t groups_count, bool having)
 Test(operators_aggregate, random_steps_by_two_groups)
 {
     for (uint64_t seed = 1; seed <= 25; seed++) {
-        run_random(seed, 2, false);
+        run_random(seed, 2, false, false);
     }
 }
 
 Test(operators_aggregate, random_steps_by_one_group)
 {
     for (uint64_t seed = 1; seed <= 15; seed++) {
-        run_random(seed, 1, seed % 2);
+        run_random(seed, 1, seed % 2, false);
     }
 }
 
 Test(operators_aggregate, random_steps_without_groups)
 {
     for (uint64_t seed = 1; seed <= 15; seed++) {
-        run_random(seed, 0, seed % 2);
+        run_random(seed, 0, seed % 2, false);
     }
 }
 
 Test(operators_aggregate, random_steps_with_having)
 {
     for (uint64_t seed = 1; seed <= 25; seed++) {
-        run_random(seed, 2, true);
+        run_random(seed, 2, true, false);
+    }
+}
+
+Test(operators_aggregate, random_steps_with_negative_weights)
+{
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        run_random(seed, seed % 3, seed % 4 == 0, true);
     }
 }
 
@@ -142,8 +166,8 @@ Test(operators_aggregate, order_and_chunks_do_not_matter)
         agg_case one, two;
         agg_outputs before_one, before_two;
         uint64_t random = seed;
-        start(&one, seed % 3, false, &before_one);
-        start(&two, seed % 3, false, &before_two);
+        (seed % 4 ? start : start_negative)(&one, seed % 3, false, &before_one);
+        (seed % 4 ? start : start_negative)(&two, seed % 3, false, &before_two);
         for (uint32_t step = 0; step < 8; step++) {
             agg_rows changes;
             agg_changes(&one, 40, true, &changes, &random);
@@ -180,16 +204,18 @@ static agg_rows inverse(const agg_rows *rows)
 
 Test(operators_aggregate, what_comes_and_goes_leaves_nothing)
 {
-    for (uint32_t groups_count = 0; groups_count <= 2; groups_count++) {
+    for (uint32_t kind = 0; kind < 6; kind++) {
         agg_case it;
         agg_outputs before;
+        uint32_t groups_count = kind % 3;
         uint64_t random = 5, held = 0;
-        start(&it, groups_count, false, &before);
+        (kind < 3 ? start : start_negative)(&it, groups_count, false, &before);
         for (uint32_t round = 0; round < 6; round++) {
             agg_rows changes = { 0 };
             random = 5; /* the same steps every time */
             for (uint32_t i = 0; i < 300; i++) {
                 agg_row row = agg_draw(&random);
+                row.weight = it.negative && i % 3 ? -row.weight : row.weight;
                 agg_rows_add(&changes, &row);
             }
             cr_assert_eq(agg_step(&it, &changes, false, true, &random), IVM_OK);
@@ -444,12 +470,13 @@ Test(operators_aggregate, failures_that_cancel_are_none)
 
 Test(operators_aggregate, out_of_memory_anywhere_undoes_the_step)
 {
-    for (uint32_t groups_count = 0; groups_count <= 2; groups_count += 2) {
+    for (uint32_t kind = 0; kind < 4; kind++) {
         agg_case it;
         agg_outputs before;
         agg_rows changes = { 0 };
+        uint32_t groups_count = kind % 2 * 2;
         uint64_t random = 11, n = 1;
-        start(&it, groups_count, true, &before);
+        (kind < 2 ? start : start_negative)(&it, groups_count, true, &before);
         agg_changes(&it, 40, true, &changes, &random);
         cr_assert_eq(agg_step(&it, &changes, false, true, &random), IVM_OK);
         agg_assert_step(&it, &before, "before", groups_count);

@@ -7,11 +7,10 @@
 #define TEST_AGGREGATE_CASE_H
 
 #include "allocator.h"
-#include "exact_sum.h"
 #include "hand.h"
 
 #define AGG_COLUMNS 8u
-#define AGG_FUNCTIONS 26u
+#define AGG_FUNCTIONS 54u
 #define AGG_OUTPUTS_MAX (2 + AGG_FUNCTIONS)
 #define AGG_TEXTS_COUNT 6u
 
@@ -44,6 +43,7 @@ typedef struct agg_case {
     test_allocator allocator;
     uint32_t groups_count; /* 0, 1: g, 2: g and h */
     bool having;           /* more than one row */
+    bool negative;         /* the net weights of rows may be below 0 */
     ivm__operator *operator;
     ivm__operator sink;
     agg_outputs emitted; /* by the last step */
@@ -52,6 +52,7 @@ typedef struct agg_case {
 } agg_case;
 
 void agg_open(agg_case *it, uint32_t groups_count, bool having);
+void agg_open_negative(agg_case *it, uint32_t groups_count, bool having);
 void agg_close(agg_case *it); /* asserts that nothing is left */
 
 void agg_rows_add(agg_rows *rows, const agg_row *row);
@@ -60,11 +61,12 @@ void agg_outputs_free(agg_outputs *outputs);
 
 /* A random row of weight 1 to 3. */
 agg_row agg_draw(uint64_t *random);
-/* Random changes: new rows, and some or all of the weight of rows that are there. With noise, rows come and go within the step, too. */
+/* Random changes: new rows, and some or all of the weight of rows that are there; where weights may be negative, rows that are to come, too.
+ * With noise, rows come and go within the step, too. */
 void agg_changes(const agg_case *it, uint32_t count, bool noise, agg_rows *changes, uint64_t *random);
 void agg_shuffle(agg_rows *rows, uint64_t *random);
 
-/* One step: the changes as chunks of random sizes. Committed if `keep` is set and all went well, else undone. Live rows follow. */
+/* One step: the changes as chunks of random sizes; where weights may be negative in three ports, one after the other in any order. Committed if `keep` is set and all went well, else undone. Live rows follow. */
 ivm_status agg_step(agg_case *it, const agg_rows *changes, bool initial, bool keep, uint64_t *random);
 
 /* The rows by the model, the rows in the result, and what must have been emitted between two of them; sorted by groups. */
