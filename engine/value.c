@@ -32,7 +32,8 @@ ivm_value ivm_string(const char *text)
 
 ivm_value ivm_string_sized(const char *bytes, size_t size)
 {
-    return (ivm_value){ .type = IVM_STRING, .as.string = { bytes, size } };
+    bool is_null = !bytes && size > 0;
+    return (ivm_value){ .type = IVM_STRING, .is_null = is_null, .as.string = { bytes, is_null ? 0 : size } };
 }
 
 ivm_value ivm_date(int32_t days)

@@ -211,8 +211,8 @@ static bool value_read(const char *text, size_t size, ivm_value *value)
 
 ivm_status ivm_value_parse(ivm_type type, const char *text, size_t size, ivm_value *value, ivm_error *error)
 {
-    if (!type_valid(type) || (!text && size)) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "value: no such type, or no text");
+    if (!type_valid(type) || (!text && size) || !value) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "value: no such type, no text, or no place for the value");
     }
     ivm_value read = { .type = type };
     text = text ? text : "";

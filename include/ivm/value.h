@@ -53,8 +53,8 @@ IVM_API ivm_value ivm_null(void);
 IVM_API ivm_value ivm_bool(bool value);
 IVM_API ivm_value ivm_int64(int64_t value);
 IVM_API ivm_value ivm_float64(double value);
-IVM_API ivm_value ivm_string(const char *text); /* up to its null byte */
-IVM_API ivm_value ivm_string_sized(const char *bytes, size_t size);
+IVM_API ivm_value ivm_string(const char *text);                     /* up to its null byte; NULL: a null */
+IVM_API ivm_value ivm_string_sized(const char *bytes, size_t size); /* NULL: a null, with size 0 the empty string */
 IVM_API ivm_value ivm_date(int32_t days);
 IVM_API ivm_value ivm_timestamp(int64_t microseconds);
 IVM_API ivm_value ivm_decimal(ivm_type type, ivm_int128 unscaled);

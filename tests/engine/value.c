@@ -102,6 +102,9 @@ Test(engine_value, nulls_are_zero_bits, .init = begin, .fini = end)
     cr_assert(!gives(IVM_DATE, null_int64, 0));
     cr_assert(gives(IVM_STRING, ivm_string(NULL), 0));
     cr_assert(!gives(IVM_BOOL, ivm_string(NULL), 0));
+    cr_assert(ivm_string_sized(NULL, 5).is_null);
+    cr_assert_eq(ivm_string_sized(NULL, 5).as.string.size, 0);
+    cr_assert(!ivm_string_sized(NULL, 0).is_null);
 }
 
 Test(engine_value, strings_become_texts, .init = begin, .fini = end)

@@ -348,6 +348,7 @@ Test(engine_value_text, strings_and_nulls)
     cr_assert_eq(ivm_value_parse(IVM_STRING, NULL, 0, &value, NULL), IVM_OK);
     cr_assert_eq(value.as.string.size, 0);
     cr_assert_eq(ivm_value_parse(IVM_STRING, NULL, 1, &value, NULL), IVM_INVALID_ARGUMENT);
+    cr_assert_eq(ivm_value_parse(IVM_INT64, "1", 1, NULL, NULL), IVM_INVALID_ARGUMENT);
     cr_assert_eq(ivm_value_parse(0, "1", 1, &value, NULL), IVM_INVALID_ARGUMENT);
     cr_assert_eq(ivm_value_parse(8, "1", 1, &value, NULL), IVM_INVALID_ARGUMENT);
     cr_assert_eq(ivm_value_parse(IVM_DECIMAL(40, 1), "1", 1, &value, NULL), IVM_INVALID_ARGUMENT);
