@@ -58,8 +58,8 @@ static ivm_view *view_make(const char *name, const char *group_by)
     ivm_view *view;
     ivm_plan *plan = ivm_plan_join(ivm_plan_scan(sales, "s"), ivm_plan_scan(product, "p"), "s.product_id = p.id");
     plan = ivm_plan_aggregate(plan, group_by);
-    plan = ivm_plan_add(plan, "rows", "count", NULL, NULL);
-    plan = ivm_plan_add(plan, "note", "max", ivm_column("s.note"), NULL);
+    plan = ivm_plan_count(plan, "rows");
+    plan = ivm_plan_add(plan, "note", "max", ivm_column("s.note"));
     NEED(ivm_view_create(engine, name, plan, NULL, &view, &error) == IVM_OK);
     return view;
 }

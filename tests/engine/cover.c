@@ -138,7 +138,7 @@ static void key_replace(world *it, uint32_t i)
     cr_assert_leq(it->layout->stride, sizeof body);
     it->a[i] = draw(it, 1000);
     body_write(it, i, body);
-    cr_assert_eq(ivm__store_replace(&it->store, it->row[i], body, &it->row[i]), IVM_OK);
+    cr_assert_eq(ivm__store_update(&it->store, it->row[i], body, &it->row[i]), IVM_OK);
 }
 
 static void fill(world *it, uint32_t first, uint32_t last)
@@ -167,7 +167,7 @@ static void step(world *it, uint32_t changes)
 {
     static bool done[KEYS];
     memset(done, 0, sizeof done);
-    cr_assert_eq(ivm__store_replace_reserve(&it->store, changes), IVM_OK);
+    cr_assert_eq(ivm__store_update_reserve(&it->store, changes), IVM_OK);
     for (uint32_t n = 0; n < changes; n++) {
         uint32_t i = (uint32_t)draw(it, draw(it, 8) ? KEYS : COVERS);
         if (done[i]) {
@@ -316,7 +316,7 @@ Test(engine_cover, out_of_memory_at_every_call)
     uint64_t failures = 0;
     for (bool failed = true; failed; failures += failed) {
         test_allocator_arm(&it->counted, failures + 1);
-        ivm_status status = ivm__store_replace_reserve(&it->store, 30000);
+        ivm_status status = ivm__store_update_reserve(&it->store, 30000);
         failed = test_allocator_disarm(&it->counted);
         cr_assert_eq(status, failed ? IVM_OUT_OF_MEMORY : IVM_OK);
         check(it);

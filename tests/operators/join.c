@@ -80,8 +80,8 @@ static void leaves_validate(const join_case *join, uint64_t seed)
     for (uint32_t i = 0; i < made->leaves_count; i++) {
         const ivm__join_leaf *leaf = &made->leaves[i];
         cr_assert(!leaf->parts && !leaf->delta_filled && leaf->delta.store.rows_live == 0);
-        cr_assert(!leaf->table || !leaf->keeps);
-        store_validate(leaf->table ? &leaf->table->store : &leaf->rows.store, seed);
+        cr_assert(!leaf->bare.table || !leaf->keeps);
+        store_validate(leaf->bare.table ? &leaf->bare.table->store : &leaf->rows.store, seed);
         store_validate(&leaf->delta.store, seed);
     }
 }

@@ -115,8 +115,8 @@ static ivm_view *view_make(shop *it, const char *name, const char *group_by, con
     ivm_view *view;
     ivm_plan *plan = ivm_plan_join(ivm_plan_scan(it->sales, "s"), ivm_plan_scan(it->product, "p"), "s.product_id = p.id");
     plan = ivm_plan_aggregate(plan, group_by);
-    plan = ivm_plan_add(plan, "rows", "count", NULL, NULL);
-    plan = sum ? ivm_plan_add(plan, "sum", "sum", ivm_column(sum), NULL) : plan;
+    plan = ivm_plan_count(plan, "rows");
+    plan = sum ? ivm_plan_add(plan, "sum", "sum", ivm_column(sum)) : plan;
     cr_assert_eq(ivm_view_create(it->engine, name, plan, NULL, &view, &it->error), IVM_OK, "%s", it->error.message);
     return view;
 }

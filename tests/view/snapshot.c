@@ -137,7 +137,7 @@ Test(view_snapshot, without_groups_there_is_no_key_to_find_by)
     world it;
     ivm_rows rows;
     world_open(&it, &star, NULL);
-    ivm_plan *all = ivm_plan_add(ivm_plan_aggregate(world_join_plan(&it), NULL), "n", "count", NULL, NULL);
+    ivm_plan *all = ivm_plan_count(ivm_plan_aggregate(world_join_plan(&it), NULL), "n");
     ivm_snapshot *snapshot = read_view(&it, world_view(&it, "all", all));
     cr_assert_eq(ivm_snapshot_find(snapshot, (ivm_value[]){ ivm_int64(0) }, 1, &rows, &it.error), IVM_INVALID_ARGUMENT);
     cr_assert_eq(ivm_snapshot_rows_count(snapshot), 1u);

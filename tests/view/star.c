@@ -57,7 +57,7 @@ static void make_view(star *it)
         size += (size_t)snprintf(on + size, sizeof on - size, "%sf.k%u = d%u.id", d ? ", " : "", d, d);
     }
     ivm_plan *plan = ivm_plan_aggregate(ivm_plan_join_many(inputs, 1 + it->dimensions_count, on), "d0.name");
-    plan = ivm_plan_add(ivm_plan_add(plan, "n", "count", NULL, NULL), "total", "sum", ivm_column("amount"), NULL);
+    plan = ivm_plan_add(ivm_plan_count(plan, "n"), "total", "sum", ivm_column("amount"));
     cr_assert_eq(ivm_view_create(it->engine, "v", plan, NULL, &it->view, &it->error), IVM_OK, "%s", it->error.message);
 }
 

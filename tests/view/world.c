@@ -95,12 +95,12 @@ static ivm_plan *aggregate_over(const world *it, ivm_plan *input)
     char group[16];
     snprintf(group, sizeof group, "t%u.s", it->shape.tables_count - 1);
     ivm_plan *plan = ivm_plan_aggregate(input, group);
-    plan = ivm_plan_add(plan, "n", "count", NULL, NULL);
-    plan = ivm_plan_add(plan, "sum", "sum", ivm_column("t0.v"), NULL);
-    plan = ivm_plan_add(plan, "exact", "sum", ivm_column("t0.f"), NULL);
-    plan = ivm_plan_add(plan, "average", "avg", ivm_column("t0.f"), NULL);
-    plan = ivm_plan_add(plan, "least", "min", ivm_column("t0.v"), NULL);
-    return ivm_plan_add(plan, "greatest", "max", ivm_column("t0.s"), NULL);
+    plan = ivm_plan_count(plan, "n");
+    plan = ivm_plan_add(plan, "sum", "sum", ivm_column("t0.v"));
+    plan = ivm_plan_add(plan, "exact", "sum", ivm_column("t0.f"));
+    plan = ivm_plan_add(plan, "average", "avg", ivm_column("t0.f"));
+    plan = ivm_plan_add(plan, "least", "min", ivm_column("t0.v"));
+    return ivm_plan_add(plan, "greatest", "max", ivm_column("t0.s"));
 }
 
 ivm_plan *world_aggregate_plan(const world *it)
