@@ -234,6 +234,34 @@ Test(engine_cover, grows_and_empties)
     end(it);
 }
 
+/* Small ones of many sizes, so that pairs often lie past the end of the slots and removals move them back over it. */
+Test(engine_cover, small_ones_lose_their_rows_in_any_order)
+{
+    for (uint32_t size = 2; size <= 32; size++) {
+        world *it = begin(100 + size);
+        for (uint32_t round = 0; round < 5; round++) {
+            cr_assert_eq(ivm__store_reserve(&it->store, size), IVM_OK);
+            for (uint32_t n = 0; n < size; n++) {
+                uint32_t i = (uint32_t)draw(it, KEYS);
+                if (it->a[i] == ABSENT) {
+                    key_insert(it, i, false);
+                }
+            }
+            commit(it);
+            covers_make(it);
+            for (uint32_t first = (uint32_t)draw(it, KEYS), n = 0; n < KEYS; n++) {
+                uint32_t i = (first + n * 7) % KEYS;
+                if (it->a[i] != ABSENT) {
+                    key_delete(it, i);
+                    commit(it);
+                    check(it);
+                }
+            }
+        }
+        end(it);
+    }
+}
+
 Test(engine_cover, made_in_a_step)
 {
     for (int undone = 0; undone < 2; undone++) {

@@ -336,6 +336,41 @@ Test(operators_aggregate, a_group_whose_values_stay_changes_nothing)
     stop(&it, &before);
 }
 
+/* Groups without an aggregate: each row once, however often it is there; one of the groups is null for every row. */
+Test(operators_aggregate, groups_alone_are_distinct_rows)
+{
+    hand it;
+    ivm__operator *scan, *aggregate;
+    static const ivm_type types[] = { IVM_INT64, IVM_INT64 };
+    hand_open(&it, NULL);
+    ivm_table *table = hand_table(&it, "t", types, "??", NULL);
+    ivm__memory *memory = &it.engine->memory;
+    cr_assert_eq(ivm__scan_create(memory, table, &scan), IVM_OK);
+    hand_add(&it, scan, NULL, 0);
+    ivm__expression *groups[] = { case_column(&it, 1, IVM_INT64), ivm__expression_literal(memory, &it.engine->texts, 0, true, 0) };
+    cr_assert_eq(ivm__aggregate_create(memory, &it.engine->texts, 1, groups, 2, NULL, 0, NULL, &aggregate), IVM_OK);
+    hand_add(&it, aggregate, scan, 0);
+    for (int side = 0; side < 2; side++) {
+        ivm_batch *batch = hand_batch(&it);
+        hand_bag got = { 0 }, want = { .columns_count = 2 };
+        for (int64_t i = 0; i < 30; i++) {
+            hand_change(batch, table, HAND_ROW(i, i % 5 ? i % 3 : HAND_NULL), side ? -1 - (i % 3 == 1) : 2);
+        }
+        cr_assert_eq(hand_step(&it, batch, true), IVM_OK);
+        for (int64_t value = 0; value < 4; value++) {
+            hand_row row = HAND_ROW(value < 3 ? value : HAND_NULL, HAND_NULL);
+            row.weight = side == 0 || value != 1; /* those of 1 leave twice */
+            hand_bag_add(&want, &row);
+        }
+        hand_store_rows(ivm__aggregate_result(aggregate), &got);
+        cr_assert(hand_bag_equal(&got, &want), "side %d", side);
+        hand_bag_free(&got);
+        hand_bag_free(&want);
+        ivm_batch_free(batch);
+    }
+    hand_close(&it);
+}
+
 /* ---- Failures ------------------------------------------------------------------------------------------------------------------------------- */
 
 /* sum(c1 * 2^62) and count(*) by c0 + 2^62, having count(*) * 2^61 > 0, over t(c0, c1). */
