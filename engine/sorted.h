@@ -3,6 +3,7 @@
  *
  *     order: keys[0], keys[1], ...      group: rows equal in the first groups_count keys
  *
+ * Within a group rows stand in the order; groups stand one after the other, those of texts in no order that means anything.
  * No two rows of the tree are equal in all keys. A row must be as it was put in, in body and texts, until it is taken out. */
 #ifndef IVM__SORTED_H
 #define IVM__SORTED_H
@@ -31,7 +32,7 @@ ivm__ordered_key ivm__sorted_entry(const ivm__sorted *sorted, ivm__row_id row);
 /* <0, 0, >0 */
 int ivm__sorted_compare(const ivm__sorted *sorted, ivm__ordered_key a, ivm__ordered_key b);
 bool ivm__sorted_same_group(const ivm__sorted *sorted, ivm__ordered_key a, ivm__ordered_key b);
-/* Puts entries in order; `spare` has room for as many. Cost: n log n comparisons. */
+/* Puts entries in order; `spare` has room for as many. Of entries with cells unlike the rows are not looked at. Cost: n log n comparisons. */
 void ivm__sorted_sort(const ivm__sorted *sorted, ivm__ordered_key *entries, ivm__ordered_key *spare, uint32_t count);
 
 /* Puts a row in. Fails for memory alone, then nothing has changed. */

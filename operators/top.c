@@ -12,6 +12,8 @@
 #include "sorted.h"
 #include "weights.h"
 
+#define PREFETCH_ROWS 12u
+
 typedef struct top {
     ivm__operator head;
     ivm__memory *memory;
@@ -133,17 +135,31 @@ static ivm__weight copies_kept(const top *it, ivm__weight first, ivm__weight wei
     return high > low ? high - low : 0;
 }
 
+/* The rows that a walk reads next, as far as they are of the path's leaf: it would wait for one after the other. */
+static void rows_prefetch(const top *it, const ivm__ordered_path *path)
+{
+    const ivm__ordered_node *leaf = path->node[0];
+    uint32_t end = leaf->count - path->at[0] < PREFETCH_ROWS ? leaf->count : path->at[0] + PREFETCH_ROWS;
+    for (uint32_t i = path->at[0]; i < end; i++) {
+        __builtin_prefetch(ivm__store_row(&it->rows.store, leaf->groups[i]));
+    }
+}
+
 /* Emits how the partition of the first of these changed rows, all its own, differs. Past the last of them nothing does if as many copies stand
  * before it as did. */
 static ivm_status partition_walk(top *it, ivm__step *step, const ivm__ordered_key *changed, uint32_t count, ivm__delta *delta)
 {
     ivm__weight end = (ivm__weight)it->offset + it->limit, before = 0, after = 0;
     ivm__ordered_path path;
+    uint32_t read = 0;
     bool more = ivm__sorted_find_group(&it->sorted, *changed, &path);
     while (more && (before < end || after < end) && (count > 0 || before != after)) {
         ivm__ordered_key at = ivm__sorted_at(&path);
         if (!ivm__sorted_same_group(&it->sorted, at, *changed)) {
             break;
+        }
+        if (read++ % PREFETCH_ROWS == 0) {
+            rows_prefetch(it, &path);
         }
         ivm__weight old = weight_before(it, at.group), now = weight_after(it, at.group);
         count -= old != now;
@@ -157,17 +173,40 @@ static ivm_status partition_walk(top *it, ivm__step *step, const ivm__ordered_ke
     return IVM_OK;
 }
 
-static ivm_status partitions_walk(top *it, ivm__step *step, ivm__delta *delta)
+/* Partitions touched, as entries whose cell is the least row id changed in it and the number of rows changed, and whose group is where these
+ * begin: in the order of ids, so that what is emitted comes in an order that the input gave. Returns how many. */
+static uint32_t partitions_read(const top *it, ivm__ordered_key *partitions)
 {
+    uint32_t count = 0;
     for (uint32_t first = 0, end; first < it->changed_count; first = end) {
+        ivm__row_id least = it->changed[first].group;
         for (end = first + 1; end < it->changed_count; end++) {
             if (!ivm__sorted_same_group(&it->sorted, it->changed[first], it->changed[end])) {
                 break;
             }
+            least = it->changed[end].group < least ? it->changed[end].group : least;
         }
-        IVM_TRY(partition_walk(it, step, it->changed + first, end - first, delta));
+        partitions[count++] = (ivm__ordered_key){ (ivm__ordered_cell)least << 32 | (end - first), first };
     }
-    return ivm__delta_finish(delta, step);
+    return count;
+}
+
+static ivm_status partitions_walk(top *it, ivm__step *step, ivm__delta *delta)
+{
+    ivm__arena_mark mark = ivm__arena_here(step->scratch);
+    ivm__ordered_key *partitions = ivm__arena_allocate(step->scratch, it->changed_count * sizeof *partitions);
+    ivm__ordered_key *spare = ivm__arena_allocate(step->scratch, it->changed_count * sizeof *spare);
+    if (!partitions || !spare) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    uint32_t count = partitions_read(it, partitions);
+    ivm__sorted_sort(&it->sorted, partitions, spare, count);
+    for (uint32_t i = 0; i < count; i++) {
+        IVM_TRY(partition_walk(it, step, it->changed + partitions[i].group, (uint32_t)partitions[i].cell, delta));
+    }
+    IVM_TRY(ivm__delta_finish(delta, step));
+    ivm__arena_back(step->scratch, mark);
+    return IVM_OK;
 }
 
 static ivm_status top_finish(ivm__operator *self, ivm__step *step)
@@ -183,7 +222,7 @@ static ivm_status top_finish(ivm__operator *self, ivm__step *step)
     if (status == IVM_OK) {
         status = new_insert(it);
     }
-    if (status == IVM_OK && self->next && it->limit > 0) {
+    if (status == IVM_OK && self->next && it->limit > 0 && it->changed_count > 0) {
         status = partitions_walk(it, step, &delta);
     }
     return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(step->error) : status;

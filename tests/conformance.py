@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""conformance.py --ivm PATH [--core N] [--operators N] [--first-seed S]
+"""conformance.py --ivm PATH [--core N] [--operators N] [--terms N] [--first-seed S]
 
 Replays scenarios with the built command under every setting of the planner and counts the runs that hold:
 - each file of cases/ that needs no more than this version has (oracle/select.py operators);
 - random scenarios that oracle/gen.py makes and oracle/oracle.py recomputes, with foreign keys relied on under odd seeds and none
   under even ones: N of inner joins and plain aggregates (core), N of all kinds of plans and of events between the pushes (operators), every
-  other two seeds of these with weights below zero.
+  other two seeds of these with weights below zero. And N of the latter kind, under settings of their own, with the changes and
+  the join terms of most views stated after each step (terms).
 
 A file's own "set" lines win over the settings. What a case with join terms states holds for skip_empty on; where it is off the oracle
 states it anew: terms, and pushes of too many masks. One process takes many files; one that crashes is asked again file by file.
@@ -16,6 +17,7 @@ import itertools
 import json
 import multiprocessing
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -60,24 +62,46 @@ def stated_for(setting, path, folder):
 
 
 def write_random(job):
-    name, kinds, seed, folder = job
+    name, seed, folder = job
+    kinds = CORE if name == "core" else OPERATORS
     trust = "rely" if seed % 2 else "none"
-    negative = ["negative"] if name == "operators" and seed // 2 % 2 else []
+    negative = ["negative"] if name != "core" and seed // 2 % 2 else []
     path = os.path.join(folder, f"{name}_{seed}_{trust}.jsonl")
+    lines = gen.scenario(seed, [*kinds, *negative, f"fk={trust}"])
     with open(path, "w", encoding="utf-8") as out:
-        for line in gen.scenario(seed, [*kinds, *negative, f"fk={trust}"]):
-            out.write(json.dumps(line) + "\n")
+        out.writelines(json.dumps(line) + "\n" for line in (with_terms(lines, seed) if name == "terms" else lines))
     return path
 
 
-def write_randoms(pool, args, folder):
-    files = []
-    for name, kinds, count in [("core", CORE, args.core), ("operators", OPERATORS, args.operators)]:
-        seeds = range(args.first_seed, args.first_seed + count)
-        files += pool.map(write_random, [(name, kinds, seed, args.keep or folder) for seed in seeds], chunksize=8)
-        rely = sum(seed % 2 for seed in seeds)
-        span = f", seeds {seeds[0]} to {seeds[-1]}: {rely} with fk=rely, {count - rely} with fk=none" if count else ""
-        print(f"{count} random scenarios ({name}{span})", flush=True)
+def with_terms(lines, seed):
+    """The lines under settings drawn by the seed, with a refresh now and then and with terms and changes to expect after each line that
+    may have altered them, all stated by the oracle."""
+    rng = random.Random(seed)
+    rule, pruning, skip = rng.choice(RULES), rng.choice(PRUNINGS), rng.random() < 0.7
+    out, views = [{"set": {"join_rule": rule, "fk_pruning": pruning, "skip_empty": skip}}], []
+    for line in lines:
+        out.append(line)
+        if "view" in line:
+            views.append(line["view"]["name"])
+        if "drop_view" in line:
+            views.remove(line["drop_view"])
+        if not any(command in line for command in ("push", "refresh", "foreign_key", "drop_view")):
+            continue
+        if views and rng.random() < 0.1:
+            out.append({"refresh": rng.choice(views)})
+        for view in views:
+            out += [{"expect_terms": {"view": view}}] if rng.random() < 0.7 else []
+            out += [{"expect_changes": {"view": view, "rows": []}}] if rng.random() < 0.4 else []
+    return oracle.run(out, fill=True)[1]
+
+
+def write_randoms(pool, args, name, folder):
+    count = getattr(args, name)
+    seeds = range(args.first_seed, args.first_seed + count)
+    files = pool.map(write_random, [(name, seed, args.keep or folder) for seed in seeds], chunksize=8)
+    rely = sum(seed % 2 for seed in seeds)
+    span = f", seeds {seeds[0]} to {seeds[-1]}: {rely} with fk=rely, {count - rely} with fk=none" if count else ""
+    print(f"{count} random scenarios ({name}{span})", flush=True)
     return files
 
 
@@ -122,6 +146,7 @@ def main():
     parser.add_argument("--ivm", required=True, help="the command")
     parser.add_argument("--core", type=int, default=300, help="how many random scenarios of inner joins and plain aggregates")
     parser.add_argument("--operators", type=int, default=500, help="how many of all kinds")
+    parser.add_argument("--terms", type=int, default=100, help="how many of all kinds with join terms, under settings of their own")
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--keep", help="a folder for the random scenarios, to look at afterwards")
     args = parser.parse_args()
@@ -129,12 +154,15 @@ def main():
     with tempfile.TemporaryDirectory() as folder, multiprocessing.Pool() as pool:
         cases = cases_covered()
         print(f"{len(cases)} cases", flush=True)
-        randoms = write_randoms(pool, args, folder)
+        core, operators, terms = [write_randoms(pool, args, name, folder) for name in ("core", "operators", "terms")]
         for setting in itertools.product(RULES, PRUNINGS, SKIPS):
-            files = pool.starmap(stated_for, [(setting, path, folder) for path in cases]) + randoms
+            files = pool.starmap(stated_for, [(setting, path, folder) for path in cases]) + core + operators
             good, bad = run_setting(pool, args.ivm, setting, files)
             print(f"join_rule {setting[0]}, fk_pruning {setting[1]}, skip_empty {setting[2]}: {good} hold, {bad} do not", flush=True)
             passed, failed = passed + good, failed + bad
+        good, bad = run_setting(pool, args.ivm, (RULES[0], PRUNINGS[0], SKIPS[0]), terms)
+        print(f"settings of their own: {good} hold, {bad} do not")
+        passed, failed = passed + good, failed + bad
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

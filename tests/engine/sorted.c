@@ -48,6 +48,8 @@ static const uint32_t values_count[COLUMNS] = { COUNT(ints), COUNT(floats), COUN
 /* By row id: which value of each column's ascending ones the row has, so that values compare as their numbers do; texts stand in order too. */
 static uint32_t value_of[ROWS_MAX][COLUMNS];
 
+static const ivm__text *text_of[COUNT(texts)]; /* by value; where it lies is its order in a key of groups */
+
 typedef struct fixture {
     test_allocator allocator;
     ivm__memory memory;
@@ -92,6 +94,7 @@ static ivm__wide cell_of(fixture *with, uint32_t column, uint32_t value, ivm__ro
         return ivm__float_word(floats[value]);
     case TEXT:
         cr_assert_eq(ivm__texts_intern(&with->texts, texts[value].bytes, texts[value].size, &text), IVM_OK);
+        text_of[value] = text;
         return (ivm__wide)(uintptr_t)text;
     case DECIMAL:
         return decimals[value];
@@ -147,7 +150,9 @@ static int list_compare(const fixture *with, uint32_t keys_count, ivm__row_id a,
         if (x == NO_VALUE || y == NO_VALUE) {
             return (x == NO_VALUE) == key->nulls_first ? -1 : 1;
         }
-        return (x < y) != key->descending ? -1 : 1;
+        bool by_place = key->column == TEXT && k < with->sorted.groups_count;
+        bool less = by_place ? (uintptr_t)text_of[x] < (uintptr_t)text_of[y] : x < y;
+        return less != key->descending ? -1 : 1;
     }
     return 0;
 }
@@ -260,11 +265,11 @@ Test(engine_sorted, random_orders_equal_a_list, .timeout = 300)
 
 Test(engine_sorted, each_column_alone_orders_rows_in_both_directions)
 {
-    for (uint32_t order = 0; order < 4 * SERIAL; order++) {
-        ivm__sorted_key keys[] = { { order / 4, order & 1, order & 2 }, { .column = SERIAL } };
-        uint32_t values[COLUMNS] = { 0 }, column = order / 4;
+    for (uint32_t order = 0; order < 8 * SERIAL; order++) {
+        ivm__sorted_key keys[] = { { order / 8, order & 1, order & 2 }, { .column = SERIAL } };
+        uint32_t values[COLUMNS] = { 0 }, column = order / 8, groups_count = order / 4 % 2;
         fixture with;
-        fixture_open(&with, keys, 2, 1);
+        fixture_open(&with, keys, 2, groups_count);
         model.count = 0;
         for (uint32_t n = 0; n < 3 * (values_count[column] + 1); n++) {
             uint32_t value = n * 7 % (values_count[column] + 1);
