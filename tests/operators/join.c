@@ -80,8 +80,8 @@ static void leaves_validate(const join_case *join, uint64_t seed)
     for (uint32_t i = 0; i < made->leaves_count; i++) {
         const ivm__join_leaf *leaf = &made->leaves[i];
         cr_assert(!leaf->parts && !leaf->delta_filled && leaf->delta.store.rows_live == 0);
-        cr_assert(!leaf->table || !leaf->keeps);
-        store_validate(leaf->table ? &leaf->table->store : &leaf->rows.store, seed);
+        cr_assert(!ivm__leaf_is_bare(leaf) || !leaf->keeps);
+        store_validate(ivm__leaf_is_bare(leaf) ? ivm__source_store(leaf->bare) : &leaf->rows.store, seed);
         store_validate(&leaf->delta.store, seed);
     }
 }

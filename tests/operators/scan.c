@@ -9,7 +9,7 @@ static ivm__operator *scan_add(hand *it, ivm_table *table)
 {
     ivm__operator *scan;
     cr_assert_eq(ivm__scan_create(&it->engine->memory, table, &scan), IVM_OK);
-    cr_assert_eq(ivm__scan_table(scan), table);
+    cr_assert_eq(ivm__scan_source(scan).table, table);
     hand_add(it, scan, NULL, 0);
     return scan;
 }
