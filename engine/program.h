@@ -18,10 +18,10 @@ typedef struct ivm__step {
     ivm__arena *scratch; /* last in, first out: vectors, keys, results of expressions. Who emits marks before and goes back after */
     ivm__texts *texts;
     uint64_t seed;
-    bool initial; /* a view is being filled: before is nothing, and each table's delta its whole content */
+    bool initial;    /* a view is being filled: before is nothing, and each table's delta its whole content */
     bool refreshing; /* a deferred view is brought up to date: deltas are what is laid over the sources' rows */
-    uint64_t since; /* pushes before the state that the step starts from: it may use facts declared by then */
-    bool loading; /* rows from before the step pass through to fill a join's leaf: operators pass them on and count nothing */
+    uint64_t since;  /* pushes before the state that the step starts from: it may use facts declared by then */
+    bool loading;    /* rows from before the step pass through to fill a join's leaf: operators pass them on and count nothing */
     ivm_planner_options planner;
     ivm_stats *stats; /* of this step */
     ivm_error *error;

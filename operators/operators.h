@@ -18,6 +18,8 @@ ivm_status ivm__scan_load(ivm__operator *scan, ivm__step *step) IVM_MUST_CHECK;
 /* The same of a view's rows. */
 ivm_status ivm__scan_view_create(ivm__memory *memory, ivm_view *view, ivm__operator **operator) IVM_MUST_CHECK;
 ivm__source ivm__scan_source(const ivm__operator *scan);
+/* The scan carries these of its columns alone from now on: what is not read may be dropped, and nobody above may remember it. */
+ivm_status ivm__scan_carry(ivm__operator *scan, ivm__memory *memory, const bool *columns) IVM_MUST_CHECK;
 
 /* ---- filter: delta(filter R) = filter(delta R) ------------------------------------------------------------------------------------ */
 ivm_status ivm__filter_create(ivm__memory *memory, ivm__texts *texts, const ivm_type *types, uint32_t columns_count,

@@ -9,10 +9,9 @@
 #include "allocator.h"
 
 static const struct {
-    bool floats;
+    bool floats, below;
     uint32_t scale;
     const char *additions;
-    bool below;
     uint64_t variance, sample;
 } cases[] = {
 #include "moments_cases.inc"
