@@ -208,6 +208,15 @@ void ivm__cover_free(ivm__cover *cover)
     ivm__release(memory, cover, sizeof *cover);
 }
 
+void ivm__index_covers_drop(ivm__index *index)
+{
+    for (ivm__cover *cover = index->covers, *next; cover; cover = next) {
+        next = cover->next;
+        ivm__cover_free(cover);
+    }
+    index->covers = NULL;
+}
+
 uint64_t ivm__cover_bytes(const ivm__cover *cover)
 {
     return sizeof *cover + cover->capacity * sizeof *cover->slots;
@@ -246,10 +255,14 @@ static void fill(ivm__cover *cover)
 ivm_status ivm__index_cover(ivm__index *index, uint32_t column, ivm__cover **cover)
 {
     assert(ivm__index_reads(index, &column, 1));
-    for (*cover = index->covers; *cover; *cover = (*cover)->next) {
+    uint32_t count = 0;
+    for (*cover = index->covers; *cover; *cover = (*cover)->next, count++) {
         if ((*cover)->column == column) {
             return IVM_OK;
         }
+    }
+    if (count == IVM__COVERS_MAX) {
+        return IVM_OK;
     }
     ivm__cover *made = ivm__allocate_zeroed(index->store->memory, sizeof *made);
     if (!made) {

@@ -26,13 +26,17 @@ typedef struct ivm__cover {
 
 /* Indexes of fewer rows are in the cache as they are. */
 #define IVM__COVER_ROWS_MIN 4096u
+/* An index has so many covers at most, for the columns first asked for: each costs every change of the table a write. */
+#define IVM__COVERS_MAX 4u
 
-/* The index's cover of this column, built if there is none. Only for an index for which ivm__index_reads() holds of the column. */
+/* The index's cover of this column, built if there is none; NULL where the index has as many as it may. Only for an index for which
+ * ivm__index_reads() holds of the column. */
 ivm_status ivm__index_cover(ivm__index *index, uint32_t column, ivm__cover **cover) IVM_MUST_CHECK;
 /* found[i]: whether key i is there; cells[i]: its cell (anything where it is not). Returns how many were found. */
 uint32_t ivm__cover_probe(const ivm__cover *cover, const ivm__keys *keys, uint64_t *cells, uint8_t *found);
 
 /* The index's side. */
+void ivm__index_covers_drop(ivm__index *index);
 void ivm__cover_free(ivm__cover *cover);
 ivm_status ivm__cover_reserve(ivm__cover *cover, uint64_t rows) IVM_MUST_CHECK;
 void ivm__cover_link(ivm__cover *cover, ivm__row_id row, uint64_t hash);

@@ -66,10 +66,7 @@ void ivm__index_free(ivm__index *index)
         return;
     }
     ivm__memory *memory = index->store->memory;
-    for (ivm__cover *cover = index->covers, *next; cover; cover = next) {
-        next = cover->next;
-        ivm__cover_free(cover);
-    }
+    ivm__index_covers_drop(index);
     ivm__release(memory, index->slots, slots_bytes(index->slots_log2));
     ivm__lists_free(index);
     ivm__release(memory, index->columns, index->columns_count * sizeof *index->columns);

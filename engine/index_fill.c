@@ -2,6 +2,7 @@
  *
  * Rows are linked in blocks: hashes first and slots prefetched, then the rows that the slots point to, then each is linked. They are unlinked
  * likewise. Cost: a few cache misses a row that all wait together: a third of what they cost one by one. */
+#include "cover.h"
 #include "index_inside.h"
 
 #define BLOCK_ROWS 64u
@@ -147,4 +148,18 @@ ivm_status ivm__store_index(ivm__store *store, const uint32_t *columns, uint32_t
     store->indexes = made;
     *index = made;
     return IVM_OK;
+}
+
+void ivm__store_indexes_drop(ivm__store *store, const ivm__index *kept, const ivm__index *kept_too)
+{
+    for (ivm__index **at = &store->indexes; *at;) {
+        ivm__index *index = *at;
+        if (index == kept || index == kept_too) {
+            ivm__index_covers_drop(index);
+            at = &index->next_of_store;
+        } else {
+            *at = index->next_of_store;
+            ivm__index_free(index);
+        }
+    }
 }

@@ -169,6 +169,8 @@ void ivm__store_lift(ivm__store *store);
  * `unique`: no two rows of non-zero weight have one key (but a step's old and new row may stand side by side). */
 ivm_status ivm__store_index(ivm__store *store, const uint32_t *columns, uint32_t columns_count, bool unique,
                             struct ivm__index **index) IVM_MUST_CHECK;
+/* Frees every index but these (NULL: none) and the covers of those: nobody reads the store any more, and a term that does will make its own. */
+void ivm__store_indexes_drop(ivm__store *store, const struct ivm__index *kept, const struct ivm__index *kept_too);
 /* The same, but only if it exists; else NULL. */
 struct ivm__index *ivm__store_index_find(const ivm__store *store, const uint32_t *columns, uint32_t columns_count);
 

@@ -241,17 +241,14 @@ static void found_compact(const uint8_t *there, uint32_t count, uint32_t *restri
 
 /* The one column that is read comes from a cover, a line a key. */
 static ivm_status probe_cover(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, const ivm__keys *keys, pairs *found,
-                              const reads *plan)
+                              const ivm__cover *cover, uint32_t target)
 {
-    const ivm__probe_source *source = &run->sources[depth];
-    ivm__cover *cover;
-    IVM_TRY(ivm__index_cover(source->index, plan->columns[0], &cover));
     ivm__chunk *next = ivm__chunk_make(run->step->scratch, run->join->head.types, chunk->columns_count);
     uint8_t *there = ivm__arena_allocate(run->step->scratch, keys->rows_count);
     if (!next || !there) {
         return IVM_OUT_OF_MEMORY;
     }
-    ivm__vector *out = &next->columns[plan->targets[0]];
+    ivm__vector *out = &next->columns[target];
     if (!ivm__vector_make(run->step->scratch, out, out->type, keys->rows_count, false)) {
         return IVM_OUT_OF_MEMORY;
     }
@@ -277,9 +274,13 @@ static ivm_status probe_reads(ivm__join_run *run, uint32_t depth, const ivm__chu
     if (!reads_plan(run, depth, &plan)) {
         return IVM_OK;
     }
+    ivm__cover *cover = NULL;
     if (plan.count == 1 && covers(source) && !keys->skip) {
+        IVM_TRY(ivm__index_cover(source->index, plan.columns[0], &cover));
+    }
+    if (cover) {
         *done = true;
-        return probe_cover(run, depth, chunk, keys, found, &plan);
+        return probe_cover(run, depth, chunk, keys, found, cover, plan.targets[0]);
     }
     ivm__chunk *next = ivm__chunk_make(run->step->scratch, run->join->head.types, chunk->columns_count);
     if (!next) {

@@ -319,7 +319,10 @@ ivm_status ivm_view_drop(ivm_view *view, ivm_error *error)
     *at = view->next;
     for (uint32_t i = 0; i < view->tables_count; i++) {
         assert(view->tables[i]->readers_count > 0);
-        view->tables[i]->readers_count--;
+        ivm_table *table = view->tables[i];
+        if (--table->readers_count == 0) {
+            ivm__store_indexes_drop(&table->store, table->key_index, table->whole);
+        }
     }
     for (uint32_t i = 0; i < view->views_count; i++) {
         assert(view->views[i]->readers_count > 0);
