@@ -10,12 +10,13 @@ static const char help[] = "usage: ivm explain [OPTIONS] FILE\n"
                            "Replays a scenario file (- is standard input) and prints, for each view it leaves, how the last\n"
                            "push brought its joins up to date: leaves and the foreign keys between them, the skip mask, how\n"
                            "many masks there are and how many were pruned, empty or run, and for each term that ran what it\n"
-                           "reads of every leaf and in which order it probes. Before any push: how the view was filled.\n"
+                           "reads of every leaf and in which order it probes. Before any push every mask is empty.\n"
                            "\n"
                            "  --format text|json|dot   text to read (default), one JSON document a view, or graphs for dot(1)\n"
                            "  --view NAME              this view alone\n"
                            "\n"
-                           "Expectations in the file are not judged here; ivm replay does that.\n";
+                           "Expectations in the file are not judged here; ivm replay does that. A command that fails is told, and\n"
+                           "then the exit code is 1.\n";
 
 static int view_explain(replay_session *replay, const char *name, ivm_explain_format format)
 {
@@ -87,6 +88,7 @@ int explain_command(int argc, char **argv)
         replay_run(&replay, &file, true, &counts);
         code = name ? view_explain(&replay, name, (ivm_explain_format)format) : views_explain(&replay, &file, (ivm_explain_format)format);
         replay_close(&replay);
+        code = code == EXIT_HOLDS && counts.failed ? EXIT_WRONG : code;
     }
     scenario_file_free(&file);
     return code;

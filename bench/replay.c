@@ -160,8 +160,10 @@ static void line_run(replay_session *replay, const scenario_file *file, const sc
     if (out) {
         bool wrong = line_judge(replay, line->json, status, out);
         fclose(out);
+        bool expects = handler && handler->expects;
         counts->wrong += wrong;
-        if (wrong && !silent) {
+        counts->failed += wrong && !expects;
+        if (wrong && !(silent && expects)) {
             const json_t *members = handler ? json_object_get(line->json, handler->name) : NULL;
             const char *view = member_text(members, "view");
             fprintf(stderr, "%s:%zu: %s%s%s: %s\n", file->path, line->number, handler ? handler->name : "command", view ? " " : "",

@@ -42,11 +42,12 @@ typedef struct replay_session {
 
 typedef struct replay_counts {
     size_t scenarios, expectations, wrong;
+    size_t failed; /* commands among the wrong */
 } replay_counts;
 
 /* Opens an engine with these options. False after a line on standard error. */
 bool replay_open(replay_session *replay, const ivm_planner_options *planner);
-/* Applies all lines. What does not hold is counted and, unless silent, told on standard error. */
+/* Applies all lines. What does not hold is counted and told on standard error; silent: of commands alone, not of expectations. */
 void replay_run(replay_session *replay, const scenario_file *file, bool silent, replay_counts *counts);
 void replay_close(replay_session *replay);
 

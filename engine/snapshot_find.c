@@ -164,9 +164,12 @@ static ivm_status find_all(ivm_snapshot *snapshot, const wanted *key, uint64_t *
 
 ivm_status ivm_snapshot_find(ivm_snapshot *snapshot, const ivm_value *values, size_t values_count, ivm_rows *rows, ivm_error *error)
 {
-    if (!snapshot || !values || !rows || values_count == 0 || values_count > snapshot->key_count || values_count > IVM_TABLE_COLUMNS_MAX) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_snapshot_find: 1 to %u key values are wanted, not %zu",
-                         snapshot ? snapshot->key_count : 0, values_count);
+    if (!snapshot || !values || !rows) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_snapshot_find: snapshot, values and rows are wanted");
+    }
+    if (values_count == 0 || values_count > snapshot->key_count || values_count > IVM_TABLE_COLUMNS_MAX) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_snapshot_find: 1 to %u key values are wanted, not %zu", snapshot->key_count,
+                         values_count);
     }
     wanted key;
     uint64_t count = 0;

@@ -20,8 +20,8 @@ ivm_status ivm__column_check(const ivm_column_definition *column, ivm_error *err
 static ivm_status check_columns(const ivm_table_options *options, ivm_error *error)
 {
     if (!options->columns || options->columns_count == 0 || options->columns_count > IVM_TABLE_COLUMNS_MAX) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "a table has 1 to %d columns, not %zu", IVM_TABLE_COLUMNS_MAX,
-                         options->columns_count);
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "a table has 1 to %d columns, not %zu%s", IVM_TABLE_COLUMNS_MAX,
+                         options->columns_count, options->columns ? "" : " (columns is NULL)");
     }
     for (size_t i = 0; i < options->columns_count; i++) {
         IVM_TRY(ivm__column_check(&options->columns[i], error));

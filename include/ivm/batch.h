@@ -17,10 +17,12 @@ typedef enum ivm_change { IVM_INSERT, IVM_DELETE, IVM_WEIGHTED, IVM_UPSERT, IVM_
 /* Makes an empty batch for one engine. The caller owns it until ivm_push_batch() takes it. Filling it touches no engine state, so that
  * one thread may fill while another pushes. */
 IVM_API ivm_status ivm_batch_create(ivm_engine *engine, ivm_batch **batch, ivm_error *error) IVM_MUST_CHECK;
+/* NULL is fine. */
 IVM_API void ivm_batch_free(ivm_batch *batch);
 
 /* Adds one change; values are copied, strings too. Changes apply in the order in which they are added; constraints are judged on the
- * batch's net result. The first mistake is remembered (a wrong count or type is type_mismatch; a null where none may be null_violation),
+ * batch's net result. The first mistake is remembered (a wrong count or type is type_mismatch; a null where none may be null_violation; a null in the key of
+ * IVM_DELETE_KEY finds no row: row_not_found when pushed),
  * later calls do nothing, and ivm_push_batch() fails with it: nothing need be checked in between. `weight` counts for IVM_WEIGHTED
  * alone. An int64 value fits a float64 or decimal column where it is exact in it. */
 IVM_API ivm_status ivm_batch_row(ivm_batch *batch, ivm_table *table, ivm_change change, int64_t weight, const ivm_value *values,

@@ -54,6 +54,7 @@ typedef struct ivm_planner_options {
     bool skip_empty;
 } ivm_planner_options;
 
+/* Start from IVM_ENGINE_OPTIONS_INIT: zeroed planner options mean no pruning, the Moebius form, and empty masks run too. */
 typedef struct ivm_engine_options {
     uint32_t version;        /* IVM_ENGINE_OPTIONS_VERSION */
     ivm_allocator allocator; /* all NULL: malloc */

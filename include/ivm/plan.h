@@ -29,6 +29,7 @@ IVM_API ivm_expr *ivm_call1(const char *function, ivm_expr *a);
 IVM_API ivm_expr *ivm_call2(const char *function, ivm_expr *a, ivm_expr *b);
 /* Widening numeric casts, bool to number. */
 IVM_API ivm_expr *ivm_cast(ivm_expr *value, ivm_type type);
+/* NULL is fine. */
 IVM_API void ivm_expr_free(ivm_expr *expr);
 
 /* ---- Plans ----------------------------------------------------------------------------------------------------------------------- */
@@ -81,6 +82,7 @@ IVM_API ivm_plan *ivm_plan_top_k(ivm_plan *input, uint64_t limit, uint64_t offse
 IVM_API ivm_plan *ivm_plan_partition_by(ivm_plan *top_k, ivm_expr *value);
 IVM_API ivm_plan *ivm_plan_order_by(ivm_plan *top_k, ivm_expr *value, bool descending, bool nulls_first);
 
+/* NULL is fine. */
 IVM_API void ivm_plan_free(ivm_plan *plan);
 
 /* Reads a plan from JSON (README, "Plans as JSON"). The caller owns *plan. invalid_plan names what is wrong; unsupported where the

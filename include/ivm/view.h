@@ -34,7 +34,7 @@ typedef struct ivm_view_options {
  * already_exists, overflow, unsupported, out_of_memory. */
 IVM_API ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan, const ivm_view_options *options, ivm_view **view,
                                    ivm_error *error) IVM_MUST_CHECK;
-/* Drops a view and its state; snapshots of it stay readable. in_use from inside a callback. */
+/* Drops a view and its state, and the indexes of tables that no view reads any more; snapshots of it stay readable. in_use from inside a callback. */
 IVM_API ivm_status ivm_view_drop(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
 /* Brings a deferred view up to date (deferred inputs as they stand), and with it the immediate views that read it. Of an immediate view:
@@ -51,13 +51,15 @@ IVM_API ivm_type ivm_view_column_type(const ivm_view *view, size_t column);
 /* ---- Snapshots ------------------------------------------------------------------------------------------------------------------- */
 
 /* What a view or table holds at one moment. Later pushes do not disturb it and are not held up by it; it costs the pages changed since.
- * Taking one costs nothing that grows with the view; it waits for a push under way to end. */
+ * Taking one costs nothing that grows with the view (but a copy of the weights outside int32, if it has any); it waits for a push under
+ * way to end. */
 IVM_API ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The same after a refresh. */
 IVM_API ivm_status ivm_read_view_refreshed(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The net change the last push or refresh made to the view: rows with positive and negative weights. Cost: its size. */
 IVM_API ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
+/* NULL is fine. */
 IVM_API void ivm_snapshot_close(ivm_snapshot *snapshot);
 
 /* The next rows, at most about a thousand, as columns with their weights, in no order. A view's distinct rows come once each; a bag's equal
@@ -122,6 +124,7 @@ typedef struct ivm_explain_options {
  * invalid_argument, out_of_memory. */
 IVM_API ivm_status ivm_explain(ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format, char **text,
                                ivm_error *error) IVM_MUST_CHECK;
+/* NULL is fine. */
 IVM_API void ivm_text_free(char *text);
 
 #ifdef __cplusplus
