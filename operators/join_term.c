@@ -116,6 +116,15 @@ static ivm_status residual_select(const ivm__join_run *run, ivm__chunk **chunk)
     return *chunk ? IVM_OK : IVM_OUT_OF_MEMORY;
 }
 
+static bool weights_within_limit(const ivm__chunk *chunk)
+{
+    bool within = true;
+    for (uint32_t i = 0; chunk->weights && i < chunk->rows_count; i++) {
+        within &= chunk->weights[i] < IVM__JOIN_WEIGHT_LIMIT && chunk->weights[i] > -IVM__JOIN_WEIGHT_LIMIT;
+    }
+    return within;
+}
+
 static bool weights_fit(const ivm__chunk *chunk)
 {
     bool fit = true;
@@ -136,6 +145,9 @@ ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk)
     }
     if (run->judges) {
         return weights_fit(chunk) ? IVM_OK : ivm__join_weight_fail(run->join, run->step);
+    }
+    if (!weights_within_limit(chunk)) {
+        return ivm__join_weight_fail(run->join, run->step);
     }
     return ivm__emit(&run->join->head, run->step, chunk);
 }
