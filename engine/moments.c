@@ -172,7 +172,7 @@ double ivm__moments_variance(const ivm__moments_read *read, bool sample, bool *b
     number_multiply(&count, &divisor, &by_count);
     number_multiply(&by_count, &ten, &by_both);
     number_multiply(&by_both, &ten, &denominator);
-    *below = numerator.negative && numerator.count;
+    *below = numerator.negative;
     return ivm__quotient_double(
         &(ivm__quotient){ numerator.negative, numerator.exponent, numerator.limb, denominator.limb, numerator.count, denominator.count });
 }
