@@ -159,7 +159,6 @@ typedef struct ivm__join_run {
     const ivm__join_order *order;
     ivm__join_leaf *driver;
     int sign;
-    bool judges; /* looks at the weights of joined rows, emits nothing, counts nothing */
     uint64_t rows_probed, rows_matched;
     ivm__probe_source sources[IVM_JOIN_LEAVES_MAX];
 } ivm__join_run;
@@ -178,7 +177,5 @@ ivm_status ivm__join_weight_fail(const ivm__join *join, ivm__step *step);
 #define IVM__JOIN_WEIGHT_LIMIT ((ivm__weight)1 << 126)
 
 ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *term) IVM_MUST_CHECK;
-/* Every row that the join has after the step weighs an int64; the terms have run. */
-ivm_status ivm__join_weights_check(ivm__join *join, ivm__step *step) IVM_MUST_CHECK;
 
 #endif

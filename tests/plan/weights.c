@@ -226,3 +226,19 @@ Test(plan_weights, a_failed_allocation_while_rows_are_judged_leaves_nothing)
     }
     cr_assert_geq(failures, 30u);
 }
+
+/* The join keeps of a filtered leaf what is read alone, and so rows add up there that are apart in the plan. */
+Test(plan_weights, rows_that_differ_where_nobody_looks_are_apart_all_the_same)
+{
+    ivm_plan *join = ivm_plan_join(scan_of("a", NULL), ivm_plan_filter(scan_of("b", NULL), call_of(">", "k", 0)), "a.k = b.k");
+    ivm_view *view = fixture_make(&it, "v", ivm_plan_add(ivm_plan_aggregate(join, "a.k"), "m", "max", ivm_column("x")));
+    puts_fine(b, 3000000000, 1, 1);
+    puts_fine(b, 3000000000, 1, 2);
+    puts_fine(a, 2000000000, 1, 7);
+    cr_assert_str_eq(fixture_view(&it, view), "1*1,7");
+    overflows(put(b, BILLIONS, 1, 2), "view v");
+    puts_fine(b, BILLIONS, 1, 3);
+    puts_fine(b, 3 * BILLIONS, 2, 0);
+    puts_fine(a, -1, 1, 7);
+    cr_assert_str_eq(fixture_view(&it, view), "1*1,7");
+}
