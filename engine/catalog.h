@@ -95,7 +95,7 @@ struct ivm_view {
     ivm_view_changed changed; /* NULL: nobody is told */
     void *changed_context;
     uint64_t clock;               /* a deferred view's: pushes when it was last refreshed, or made */
-    struct ivm__pending *pending; /* a deferred view's: one for each table and view it scans; NULL: nothing came since */
+    struct ivm__pending *pending; /* a deferred view's: one for each table and view it scans */
     bool ran;                     /* its program, in the step under way */
     struct ivm_snapshot *telling; /* what `changed` is to be told once the step has ended; NULL: nothing */
     struct ivm__planned *planned; /* plan/'s: what explain tells of */

@@ -4,8 +4,8 @@
  *
  * A digit is an int64, so that a value is added to three of them without carrying; only after thousands of additions are the carries
  * moved up. The window of digits grows both ways, to what the values need. 2^-1088 is the first power below all doubles that makes every
- * second digit start a 64-bit limb of the whole; squares have twice the range and twice the digits. Cost: three additions a value of weight 1
- * or -1, six a square, else four or eight for each non-zero 32 bits of the weight; reading: the digits, and for an average one division. */
+ * second digit start a 64-bit limb of the whole; squares have twice the range and twice the digits. Cost: three additions a value of weight
+ * 1 or -1, six a square, else four or eight for each non-zero 32 bits of the weight; reading: the digits, and for an average one division. */
 #include "exact_sum.h"
 
 #include <math.h>

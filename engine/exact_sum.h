@@ -1,5 +1,6 @@
-/* Exact float sums, of values or of their squares: a fixed-point accumulator over the exponent range, held only as far as the values seen need. After any insertions and
- * deletions its value is the correctly rounded sum of what is there now. NaN and infinities are counted, so that they can leave again.
+/* Exact float sums, of values or of their squares: a fixed-point accumulator over the exponent range, held only as far as the values seen
+ * need. After any insertions and deletions its value is the correctly rounded sum of what is there now. NaN and infinities are counted, so
+ * that they can leave again.
  * Cost: a few additions a value; size: 16 bytes and 8 a 32-bit digit between the smallest and greatest exponent seen. */
 #ifndef IVM__EXACT_SUM_H
 #define IVM__EXACT_SUM_H

@@ -119,6 +119,11 @@ ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_ta
     } else {
         status = ivm__fact_make(child, columns, parent, parent_columns, &made, error);
     }
+    if (status == IVM_OK && trust == IVM_ENFORCED && child->allow_negative) {
+        status = ivm__fail(error, IVM_INVALID_ARGUMENT, "foreign key of %s: it allows negative weights, and no fact of it is enforced",
+                           child->name);
+        ivm__fact_free(made);
+    }
     if (status == IVM_OK && trust != IVM_RELY) {
         status = ivm__fail(error, IVM_UNSUPPORTED, "foreign key of %s: only rely facts are supported", child->name);
         ivm__fact_free(made);

@@ -2,8 +2,8 @@
  *
  *     n * squares - sum^2  over  n * (n or n - 1) * 100^scale,   rounded once by quotient.c
  *
- * Widths: a decimal has 127 bits, a row's weight 63, and 2^64 rows are more than there ever are: 254 bits of sum and 380 of squares. Cost: an
- * addition past 128 bits takes two products of 256 bits; a variance is schoolbook products of the limbs that are not 0. */
+ * Widths: a decimal has 127 bits, a row's weight 63, and 2^64 rows are more than there ever are: 254 bits of sum and 380 of squares. Cost:
+ * an addition past 128 bits takes two products of 256 bits; a variance is schoolbook products of the limbs that are not 0. */
 #include "moments.h"
 
 typedef unsigned __int128 magnitude;
@@ -172,7 +172,7 @@ double ivm__moments_variance(const ivm__moments_read *read, bool sample, bool *b
     number_multiply(&count, &divisor, &by_count);
     number_multiply(&by_count, &ten, &by_both);
     number_multiply(&by_both, &ten, &denominator);
-    *below = numerator.negative && numerator.count;
+    *below = numerator.negative;
     return ivm__quotient_double(
         &(ivm__quotient){ numerator.negative, numerator.exponent, numerator.limb, denominator.limb, numerator.count, denominator.count });
 }

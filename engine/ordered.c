@@ -1,4 +1,5 @@
-/* Ordered multisets: the state of min and max, one B+ tree of (group, cell) -> net weight for all groups of an aggregate.
+/* Ordered multisets: the state of min, max and the distinct family, one B+ tree of (group, cell) -> net weight for all groups of an
+ * aggregate.
  *
  * A step adds weights and writes each addition down. Commit removes the entries that this left at weight 0; undo subtracts what was
  * written and removes those that fall to 0 by it, so that between two steps no entry has weight 0. Neither allocates: only an insertion

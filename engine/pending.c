@@ -2,29 +2,37 @@
  *
  *     pending' = pending + delta(source)            laid over a source:  before = now - pending
  *
- * A source is in a step when it is collected from; what the step did to it is read from its store. Nothing is made before the first step that
- * changes something: until then every row of the sources was there when the view was made. */
+ * A source is in a step when it is collected from; what the step did to it is read from its store. */
 #include "pending.h"
 
 #include "weights.h"
 
-/* ---- Collecting ------------------------------------------------------------------------------------------------------------------- */
+static void clear(ivm__pending *it)
+{
+    assert(!it->collecting);
+    ivm__zset_deinit(&it->rows);
+    it->apart = false;
+    it->first = ivm__source_store(it->source)->rows_end;
+}
 
-static ivm_status pendings_make(ivm_view *view)
+ivm_status ivm__pendings_make(ivm_view *view)
 {
     uint32_t count = view->tables_count + view->views_count;
-    ivm__pending *made = ivm__allocate_zeroed(&view->engine->memory, count * sizeof *made);
-    if (!made) {
+    assert(view->refresh == IVM_DEFERRED && !view->pending);
+    view->pending = ivm__allocate_zeroed(&view->engine->memory, count * sizeof *view->pending);
+    if (!view->pending) {
         return IVM_OUT_OF_MEMORY;
     }
     for (uint32_t i = 0; i < count; i++) {
-        made[i].source = i < view->tables_count ? (ivm__source){ .table = view->tables[i] }
-                                                : (ivm__source){ .view = view->views[i - view->tables_count] };
-        made[i].first = ivm__source_store(made[i].source)->step_end;
+        bool table = i < view->tables_count;
+        view->pending[i].source =
+            table ? (ivm__source){ .table = view->tables[i] } : (ivm__source){ .view = view->views[i - view->tables_count] };
+        clear(&view->pending[i]);
     }
-    view->pending = made;
     return IVM_OK;
 }
+
+/* ---- Collecting ------------------------------------------------------------------------------------------------------------------- */
 
 /* Whether all the step has changed are rows from this id on: come in it or since. */
 static bool changed_from(const ivm__store *store, ivm__row_id first)
@@ -85,10 +93,7 @@ static ivm_status collect(ivm__pending *it, ivm__step *step)
 
 ivm_status ivm__pendings_collect(ivm_view *view, ivm__step *step)
 {
-    assert(view->refresh == IVM_DEFERRED && !step->initial && !step->refreshing);
-    if (!view->pending && pendings_make(view) != IVM_OK) {
-        return ivm__fail_memory(step->error);
-    }
+    assert(view->refresh == IVM_DEFERRED && view->pending && !step->initial && !step->refreshing);
     for (uint32_t i = 0; i < ivm__pendings_count(view); i++) {
         ivm__pending *it = &view->pending[i];
         if (collect(it, step) != IVM_OK) {
@@ -102,14 +107,6 @@ ivm_status ivm__pendings_collect(ivm_view *view, ivm__step *step)
 }
 
 /* ---- Ends of the step ------------------------------------------------------------------------------------------------------------- */
-
-static void clear(ivm__pending *it)
-{
-    assert(!it->collecting);
-    ivm__zset_deinit(&it->rows);
-    it->apart = false;
-    it->first = ivm__source_store(it->source)->rows_end;
-}
 
 /* The step's sources may be committed before or after this. */
 void ivm__pendings_commit(ivm_view *view)

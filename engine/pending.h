@@ -24,6 +24,8 @@ static inline uint32_t ivm__pendings_count(const ivm_view *view)
     return view->pending ? view->tables_count + view->views_count : 0;
 }
 
+/* Nothing is pending yet; for a view that lists its sources. */
+ivm_status ivm__pendings_make(ivm_view *view) IVM_MUST_CHECK;
 /* Adds what the step under way has changed of the sources. overflow where a net row leaves int64, out_of_memory. */
 ivm_status ivm__pendings_collect(ivm_view *view, ivm__step *step) IVM_MUST_CHECK;
 /* Neither can fail. */

@@ -21,8 +21,8 @@ int ivm__int256_compare(ivm__int256 a, ivm__int256 b);
 /* Whether it fits 128 bits; *value is then set. */
 bool ivm__int256_narrow(ivm__int256 a, ivm__wide *value);
 
-/* A number of any size: +-limb[0..count) * 2^exponent, low limb first, the last of them not 0. Holds the square of an exact float sum, and a count
- * times a sum of squares. */
+/* A number of any size: +-limb[0..count) * 2^exponent, low limb first, the last of them not 0. Holds the square of an exact float sum, and
+ * a count times a sum of squares. */
 #define IVM__BIG_LIMBS_MAX 84u
 typedef struct ivm__big {
     bool negative;

@@ -15,15 +15,14 @@
 typedef struct ivm__accumulator {
     ivm__aggregate_function function;
     ivm__expression *argument, *where;
-    ivm_type type;          /* of the result */
-    ivm_type argument_type; /* 0: counts rows, or an untyped null */
-    uint32_t port;          /* what it takes of an input with negative weights: IVM__AGGREGATE_ROWS or _PRESENT */
-    uint32_t floats_count;  /* exact float sums: 1, of a variance 2 (values, squares); 0: it adds no floats */
-    bool is_float;          /* it has some */
-    bool carries_wide;      /* sum or avg of long decimals: the carry has 128 bits */
-    bool counts_rows;       /* no argument, no condition: the group's rows are its value */
-    uint32_t
-        wide_offset; /* of {sum, non-nulls}, of a variance's moments, of {trues, falses}; of a count or a float variance {non-nulls} alone */
+    ivm_type type;           /* of the result */
+    ivm_type argument_type;  /* 0: counts rows, or an untyped null */
+    uint32_t port;           /* what it takes of an input with negative weights: IVM__AGGREGATE_ROWS or _PRESENT */
+    uint32_t floats_count;   /* exact float sums: 1, of a variance 2 (values, squares); 0: it adds no floats */
+    bool is_float;           /* it has some */
+    bool carries_wide;       /* sum or avg of long decimals: the carry has 128 bits */
+    bool counts_rows;        /* no argument, no condition: the group's rows are its value */
+    uint32_t wide_offset;    /* of {sum, non-nulls}, moments or {falses, trues}; of counts and float variances {non-nulls} alone */
     uint32_t support_offset; /* of a sum that takes negative weights: rows with a value, whatever their weights; 0: none */
     uint32_t tail_offset;    /* of the carry, or of the float sums' pointers */
     ivm__ordered ordered;    /* min, max and the distinct family */

@@ -2,8 +2,8 @@
  *
  *     avg = sum / count of non-nulls        variance: moments.h        deviation = the root of the rounded variance
  *
- * Each is rounded once, from exact sums; ranges are checked here, where nothing is in flight any more. Cost: an average takes one division of
- * big integers, a variance that and products of a few limbs; min and max a descent. */
+ * Each is rounded once, from exact sums; ranges are checked here, where nothing is in flight any more. Cost: an average takes one division
+ * of big integers, a variance that and products of a few limbs; min and max a descent. */
 #include <math.h>
 #include <stddef.h>
 

@@ -4,9 +4,9 @@
  *
  * A step finds or makes the group of every row, saves each touched group's state once, and adds. At the end each touched group's values are
  * read, its row is compared with the one in the result, and only a row that differs is replaced: a group whose value is unchanged changes
- * nothing. A group without rows is gone; without group columns the one group always exists. Over an input with negative weights the rows come
- * three times, told apart by their signs (accumulator.c), and those of the support count. Cost: a lookup and a few additions a row, one row a
- * touched group. */
+ * nothing. A group without rows is gone; without group columns the one group always exists. Over an input with negative weights the rows
+ * come three times, told apart by their signs (accumulator.c), and those of the support count. Cost: a lookup and a few additions a row, one
+ * row a touched group. */
 #include "accumulator.h"
 
 /* A group that this step touched, and how it was. */

@@ -1,6 +1,6 @@
 /* The join operator: a step of it, from its leaves' deltas to the delta of their join. See join.h for the equation.
  *
- *     consume: gather      finish: settle the leaves -> ask the planner -> run its terms -> judge failures and weights      commit or undo */
+ *     consume: gather      finish: settle the leaves -> ask the planner -> run its terms -> judge failures      commit or undo */
 #include "join_state.h"
 
 static ivm_status memory_fail(ivm_status status, ivm__step *step)
@@ -50,8 +50,7 @@ static ivm_status finish(ivm__join *join, ivm__step *step)
         IVM_TRY(ivm__join_term(join, step, &term));
         ivm__arena_back(step->scratch, mark);
     }
-    IVM_TRY(ivm__failures_check(&join->failures, step, join->head.view, "a join's condition"));
-    return ivm__join_weights_check(join, step);
+    return ivm__failures_check(&join->failures, step, join->head.view, "a join's condition");
 }
 
 static ivm_status join_finish(ivm__operator *self, ivm__step *step)

@@ -33,16 +33,20 @@ static bool rows_weigh_one(const ivm__store *store, const ivm__row_id *rows, uin
     return unlike == 0;
 }
 
-/* weights[i] = weight of the pair; pairs of weight 0 are dropped. False: a product leaves 128 bits. */
-static bool pairs_weigh(pairs *found, const ivm__store *store, ivm__reading reading, const ivm__weight *inputs)
+/* weights[i] = weight of the pair; pairs of weight 0 are dropped. A product that leaves 128 bits stays at the limit: it may yet find no
+ * partner. */
+static void pairs_weigh(pairs *found, const ivm__store *store, ivm__reading reading, const ivm__weight *inputs)
 {
     uint32_t kept = 0;
-    bool fits = true;
     ivm__weight unlike = 0;
     for (uint32_t i = 0; i < found->count; i++) {
         ivm__weight weight = ivm__store_weight(store, found->rows[i], reading);
         if (inputs) {
-            fits &= !__builtin_mul_overflow(weight, inputs[found->positions[i]], &weight);
+            ivm__weight input = inputs[found->positions[i]];
+            bool below = (weight < 0) != (input < 0);
+            if (ivm__unlikely(__builtin_mul_overflow(weight, input, &weight))) {
+                weight = below ? -IVM__JOIN_WEIGHT_LIMIT : IVM__JOIN_WEIGHT_LIMIT;
+            }
         }
         found->positions[kept] = found->positions[i];
         found->rows[kept] = found->rows[i];
@@ -54,7 +58,6 @@ static bool pairs_weigh(pairs *found, const ivm__store *store, ivm__reading read
     if (unlike == 0) {
         found->weights = NULL;
     }
-    return fits;
 }
 
 static void weights_gather(const ivm__weight *in, const uint32_t *positions, uint32_t count, ivm__weight *out)
@@ -91,9 +94,7 @@ static ivm_status weigh(ivm__join_run *run, const ivm__probe_source *source, con
         weights_gather(chunk->weights, found->positions, found->count, found->weights);
         return IVM_OK;
     }
-    if (!pairs_weigh(found, source->store, source->reading, chunk->weights)) {
-        return ivm__join_weight_fail(run->join, run->step);
-    }
+    pairs_weigh(found, source->store, source->reading, chunk->weights);
     found->unmoved = found->count == chunk->rows_count && positions_unmoved(found->positions, found->count);
     return IVM_OK;
 }

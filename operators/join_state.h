@@ -161,7 +161,6 @@ typedef struct ivm__join_run {
     const ivm__join_order *order;
     ivm__join_leaf *driver;
     int sign;
-    bool judges; /* looks at the weights of joined rows, emits nothing, counts nothing */
     uint64_t rows_probed, rows_matched;
     ivm__probe_source sources[IVM_JOIN_LEAVES_MAX];
 } ivm__join_run;
@@ -176,9 +175,9 @@ ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk) IVM_MUST_CH
 /* The rows for which each pair of columns is equal and not null: *chunk itself or a copy of those rows. */
 ivm_status ivm__join_equal(ivm__step *step, const ivm__probe_key *equal, uint32_t equal_count, ivm__chunk **chunk) IVM_MUST_CHECK;
 ivm_status ivm__join_weight_fail(const ivm__join *join, ivm__step *step);
+/* Products of weights are held up to here; a joined row that reaches it fails the step. */
+#define IVM__JOIN_WEIGHT_LIMIT ((ivm__weight)1 << 126)
 
 ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *term) IVM_MUST_CHECK;
-/* Every row that the join has after the step weighs an int64; the terms have run. */
-ivm_status ivm__join_weights_check(ivm__join *join, ivm__step *step) IVM_MUST_CHECK;
 
 #endif

@@ -108,7 +108,7 @@ static ivm_status residual_select(const ivm__join_run *run, ivm__chunk **chunk)
     }
     memset(failed, 0, rows_count);
     IVM_TRY(ivm__expression_select(join->residual, step, *chunk, rows, &count, failed));
-    if (join->residual_fallible && !run->judges && memchr(failed, 1, rows_count)) {
+    if (join->residual_fallible && memchr(failed, 1, rows_count)) {
         IVM_TRY(ivm__failures_add(&join->failures, step, *chunk, failed));
     }
     columns_drop(*chunk, join->needed_above);
@@ -118,13 +118,13 @@ static ivm_status residual_select(const ivm__join_run *run, ivm__chunk **chunk)
     return *chunk ? IVM_OK : IVM_OUT_OF_MEMORY;
 }
 
-static bool weights_fit(const ivm__chunk *chunk)
+static bool weights_within_limit(const ivm__chunk *chunk)
 {
-    bool fit = true;
+    bool within = true;
     for (uint32_t i = 0; chunk->weights && i < chunk->rows_count; i++) {
-        fit &= ivm__weight_fits(chunk->weights[i]);
+        within &= chunk->weights[i] < IVM__JOIN_WEIGHT_LIMIT && chunk->weights[i] > -IVM__JOIN_WEIGHT_LIMIT;
     }
-    return fit;
+    return within;
 }
 
 ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk)
@@ -136,8 +136,8 @@ ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk)
     if (run->join->residual) {
         IVM_TRY(residual_select(run, &chunk));
     }
-    if (run->judges) {
-        return weights_fit(chunk) ? IVM_OK : ivm__join_weight_fail(run->join, run->step);
+    if (!weights_within_limit(chunk)) {
+        return ivm__join_weight_fail(run->join, run->step);
     }
     return ivm__emit(&run->join->head, run->step, chunk);
 }
@@ -290,7 +290,6 @@ ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *ter
     run.join = join;
     run.step = step;
     run.sign = term->sign;
-    run.judges = false;
     run.rows_probed = run.rows_matched = 0;
     IVM_TRY(ivm__join_run_prepare(&run, term->driver, term->readings));
     IVM_TRY(drive(&run));

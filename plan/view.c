@@ -134,22 +134,6 @@ static ivm_status list_used(ivm_view *view, const ivm__node *root)
     return IVM_OK;
 }
 
-/* A deferred view collects what comes of its sources, tables first. */
-static ivm_status list_pending(ivm_view *view)
-{
-    uint32_t count = view->tables_count + view->views_count;
-    view->pending = ivm__allocate_zeroed(&view->engine->memory, count * sizeof *view->pending);
-    if (!view->pending) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        bool table = i < view->tables_count;
-        view->pending[i].source =
-            table ? (ivm__source){ .table = view->tables[i] } : (ivm__source){ .view = view->views[i - view->tables_count] };
-    }
-    return IVM_OK;
-}
-
 /* ---- Making ---------------------------------------------------------------------------------------------------------------------- */
 
 /* A view without anything; takes the tree, whatever the outcome. */
@@ -192,7 +176,6 @@ static ivm_status view_fill(ivm_view *view, ivm_error *error)
     ivm__program_commit(&view->program);
     ivm__store_commit(view->program.result); /* an empty step, so that the last push has changed nothing */
     view->clock = view->engine->pushes;
-    ivm__pendings_clear(view);
     return IVM_OK;
 }
 
@@ -216,7 +199,7 @@ static ivm_status view_complete(ivm_view *view, ivm_error *error)
 {
     ivm__node *root = view->planned->node;
     if (name_columns(view, root) != IVM_OK || list_tables(view, root) != IVM_OK || list_used(view, root) != IVM_OK ||
-        list_views(view, root) != IVM_OK || (view->refresh == IVM_DEFERRED && list_pending(view) != IVM_OK)) {
+        list_views(view, root) != IVM_OK || (view->refresh == IVM_DEFERRED && ivm__pendings_make(view) != IVM_OK)) {
         return ivm__fail_memory(error);
     }
     IVM_TRY(ivm__compile(view->engine, view->name, view->planned, &view->program, error));

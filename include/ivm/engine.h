@@ -129,7 +129,7 @@ IVM_API ivm_status ivm_table_column_drop(ivm_table *table, const char *column, i
 IVM_API ivm_status ivm_table_find(ivm_engine *engine, const char *name, ivm_table **table, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_status ivm_view_find(ivm_engine *engine, const char *name, ivm_view **view, ivm_error *error) IVM_MUST_CHECK;
 
-/* Names and types; strings live as long as the table. `column` out of range: NULL and 0. */
+/* Names and types; strings live as long as the table, a column's name until it is renamed or dropped. `column` out of range: NULL and 0. */
 IVM_API const char *ivm_table_name(const ivm_table *table);
 IVM_API size_t ivm_table_columns_count(const ivm_table *table);
 IVM_API const char *ivm_table_column_name(const ivm_table *table, size_t column);

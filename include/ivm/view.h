@@ -17,7 +17,8 @@ typedef struct ivm_snapshot ivm_snapshot;
 typedef enum ivm_refresh { IVM_IMMEDIATE, IVM_DEFERRED } ivm_refresh;
 
 /* Told once after each push or refresh that changed the view, when all of it is committed, on the thread that made it. `changes` are as
- * from ivm_read_changes() and end with the call. Calls on the engine from inside fail with in_use; the snapshot may be read. */
+ * from ivm_read_changes() and end with the call: they may be read, not closed. Calls on the engine from inside fail with in_use. Meanwhile
+ * other threads may read; those that change the engine wait until all callbacks of the step are done, so that no two run at once. */
 typedef void (*ivm_view_changed)(void *context, ivm_view *view, ivm_snapshot *changes);
 
 typedef struct ivm_view_options {
@@ -38,8 +39,9 @@ IVM_API ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_pla
 IVM_API ivm_status ivm_view_drop(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
 /* Brings a deferred view up to date (deferred inputs as they stand), and with it the immediate views that read it. Of an immediate view:
- * nothing to do. All or nothing, as a push; `stats` (of this step) may be NULL. Cost: what changed since the last refresh, net. overflow,
- * unsupported (too many masks), out_of_memory. */
+ * nothing to do. All or nothing, as a push; `stats` (of this step) may be NULL. Cost: what changed since the last refresh, net. While a view is
+ * deferred a push costs it a lookup a row that changed, and nothing where rows only come; a row whose weight changes by more than int64 between
+ * two refreshes is an overflow of the push. overflow, unsupported (too many masks), out_of_memory. */
 IVM_API ivm_status ivm_refresh_view(ivm_view *view, ivm_stats *stats, ivm_error *error) IVM_MUST_CHECK;
 
 /* Names and types, as for tables. */
@@ -54,7 +56,7 @@ IVM_API ivm_type ivm_view_column_type(const ivm_view *view, size_t column);
  * Taking one costs nothing that grows with the view (but a copy of the weights outside int32, if it has any); it waits for a push under
  * way to end. */
 IVM_API ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
-/* The same after a refresh. */
+/* The same after a refresh, which stays done should memory for the snapshot be wanting. */
 IVM_API ivm_status ivm_read_view_refreshed(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The net change the last push or refresh made to the view: rows with positive and negative weights. Cost: its size. */

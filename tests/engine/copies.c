@@ -321,6 +321,9 @@ ivm_status copies_create(ivm_engine *engine, const char *name, ivm_refresh refre
     if (status == IVM_OK) {
         status = program_make(view, sources, sources_count, columns);
     }
+    if (status == IVM_OK && refresh == IVM_DEFERRED) {
+        status = ivm__pendings_make(view);
+    }
     if (status == IVM_OK) {
         status = fill(view);
     }

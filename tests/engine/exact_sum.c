@@ -426,6 +426,22 @@ Test(engine_exact_sum, squares_equal_plain_products)
     }
 }
 
+/* Reading asserts that no digit waits too long. */
+Test(engine_exact_sum, carries_of_squares_are_moved)
+{
+    const int64_t value = (1ll << 53) - 1;
+    test_allocator allocator;
+    ivm__memory memory;
+    memory_open(&memory, &allocator);
+    ivm__exact_sum *squares = NULL;
+    for (uint32_t i = 1; i <= 20000; i++) {
+        cr_assert_eq(ivm__exact_sum_add_square(&memory, &squares, (double)value, 1), IVM_OK);
+        cr_assert(i % 1000 || squares_of(squares) == (__int128)value * value * i);
+    }
+    ivm__exact_sum_free(&memory, squares);
+    cr_assert(test_allocator_is_clean(&allocator));
+}
+
 Test(engine_exact_sum, squares_of_the_ends_of_the_range_leave_as_they_came)
 {
     static const double values[] = { DBL_MAX, -DBL_MAX, DBL_TRUE_MIN, DBL_MIN, 1.5, -0x1.fffffffffffffp700, NAN, INFINITY, 0 };

@@ -360,7 +360,7 @@ Test(operators_join, a_whole_key_in_any_order_uses_the_table_s_index)
 
 /* ---- Weights ------------------------------------------------------------------------------------------------------------------------------ */
 
-/* d and e, both bags, joined on c0, below a sink: nobody above looks at weights. */
+/* d and e, both bags, joined on c0, below a judge. */
 static void bags_open(hand *it, ivm_table *tables[CASE_TABLES], join_case *join, uint64_t *random)
 {
     hand_open(it, NULL);
@@ -369,7 +369,11 @@ static void bags_open(hand *it, ivm_table *tables[CASE_TABLES], join_case *join,
         (join_case){ .leaves_count = 2, .leaves = { { .table = 3 }, { .table = 4 } }, .equal_count = 1, .equal = { { 0, CASE_COLUMNS } } };
     join->above[0] = true;
     case_program(join, it, tables, random);
-    hand_sink_add(it, join->join);
+    ivm__operator *judge = NULL;
+    const ivm__operator *below = join->join;
+    ivm_status status = ivm__judge_create(&it->engine->memory, &it->engine->texts, 7, below->types, below->columns_count, &judge);
+    cr_assert_eq(status, IVM_OK);
+    hand_add(it, judge, join->join, 0);
     cr_assert_eq(hand_fill(it, true), IVM_OK);
 }
 
@@ -393,7 +397,7 @@ Test(operators_join, a_weight_past_int64_is_an_overflow_once_terms_are_summed)
         batch = hand_batch(&it);
         hand_change(batch, tables[4], e, large);
         cr_assert_eq(push(&it, batch), IVM_OVERFLOW);
-        cr_assert_str_eq(it.error.message, "view v: the weight of a joined row is out of range");
+        cr_assert_str_eq(it.error.message, "view v: the weight of a row is out of range within the plan");
 
         /* the new e meets the old d in one term: 16e18, and the gone d takes it away again */
         batch = hand_batch(&it);

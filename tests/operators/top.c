@@ -446,11 +446,11 @@ Test(operators_top, running_out_of_memory_changes_nothing, .timeout = 300)
             send(&at, HAND_ROW(i % 4, i, i % 3, 0), 1 + i % 2);
         }
         cr_assert_eq(case_step(&at, true, true), IVM_OK);
+        send(&at, HAND_ROW(9, 3, 0, 0), 1); /* fails, and goes a chunk later */
         for (int64_t i = 0; i < 1300; i++) {
             send(&at, HAND_ROW(i % 4, i, i % 1200, 0), 1);
         }
         send(&at, HAND_ROW(3, 3, 0, 0), -2);
-        send(&at, HAND_ROW(9, 3, 0, 0), 1);
         send(&at, HAND_ROW(9, 3, 0, 0), -1);
         test_allocator_arm(&allocator, n);
         ivm_status status = case_step(&at, false, true);

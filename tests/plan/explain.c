@@ -195,6 +195,90 @@ Test(plan_explain, joins_come_in_reading_order)
     json_decref(root);
 }
 
+/* The name of the join's leaf; `join` is the view's first. */
+static void leaf_is(ivm_view *view, size_t leaf, const char *name)
+{
+    json_t *root = explained(view, NULL);
+    const json_t *leaves = json_object_get(json_array_get(json_object_get(root, "joins"), 0), "leaves");
+    cr_assert_str_eq(explain_text_of(json_array_get(leaves, leaf), "name"), name);
+    json_decref(root);
+}
+
+static ivm_plan *ids(const char *name)
+{
+    return ivm_plan_compute(ivm_plan_project(scan_of("product", "q"), NULL), name, ivm_column("q.id"));
+}
+
+Test(plan_explain, leaves_are_named_by_their_alias_or_by_what_they_are)
+{
+    ivm_view *low = fixture_make(&it, "low", ids("k"));
+    ivm_plan *both[] = { ids("u"), ids("w") };
+    const struct {
+        ivm_plan *plan;
+        const char *on, *name;
+    } leaves[] = {
+        { ivm_plan_scan_view(low, "l"), "l.k = d.id", "l" },
+        { ivm_plan_filter(scan_of("product", "p.x"), call_of(">", "id", 1)), "p.x.id = d.id", "p.x" },
+        { ids("k"), "k = d.id", "project" },
+        { ivm_plan_filter(ids("k"), call_of(">", "k", 1)), "k = d.id", "project" },
+        { ivm_plan_distinct(scan_of("product", "p")), "p.id = d.id", "distinct" },
+        { ivm_plan_filter(ivm_plan_set(IVM_UNION, both, 2), call_of(">", "u", 1)), "u = d.id", "union" },
+        { ivm_plan_top_k(scan_of("product", "p"), 3, 0), "p.id = d.id", "top_k" },
+        { ivm_plan_join_kind(IVM_LEFT_JOIN, scan_of("product", "p"), scan_of("sale", "s"), "p.id = s.product"), "p.id = d.id",
+          "left join" },
+        { ivm_plan_join_kind(IVM_ANTI_JOIN, scan_of("product", "p"), scan_of("sale", "s"), "p.id = s.product"), "p.id = d.id",
+          "anti join" },
+        { ivm_plan_filter(ivm_plan_join(scan_of("product", "p"), scan_of("sale", "s"), "p.id = s.product"), call_of(">", "p.id", 1)),
+          "p.id = d.id", "join" },
+    };
+    for (size_t i = 0; i < sizeof leaves / sizeof *leaves; i++) {
+        ivm_plan *join = ivm_plan_join(leaves[i].plan, scan_of("day", "d"), leaves[i].on);
+        ivm_view *view = fixture_make(&it, "v", ivm_plan_project(join, "week"));
+        leaf_is(view, 0, leaves[i].name);
+        leaf_is(view, 1, "d");
+        cr_assert_eq(ivm_view_drop(view, &it.error), IVM_OK);
+    }
+}
+
+Test(plan_explain, a_leaf_with_a_computed_column_keeps_its_alias)
+{
+    fixture_table(&it, "f", "x float64", NULL);
+    ivm_plan *join = ivm_plan_join(scan_of("f", NULL), scan_of("product", "p"), "f.x = p.id");
+    ivm_view *view = fixture_make(&it, "v", ivm_plan_project(join, "p.name"));
+    leaf_is(view, 0, "f");
+    leaf_is(view, 1, "p");
+    json_t *root = explained(view, NULL);
+    explain_member(json_array_get(json_object_get(explain_join(root), "leaves"), 1), "table", "\"product\"");
+    json_decref(root);
+}
+
+/* A foreign key prunes inside an inner join below an outer one, which is no join that is told of. */
+Test(plan_explain, inner_joins_inside_outer_ones_are_told_and_pruned)
+{
+    ivm_plan *inner = ivm_plan_join(scan_of("sale", "s"), scan_of("product", "p"), "s.product = p.id");
+    ivm_plan *outer = ivm_plan_join_kind(IVM_LEFT_JOIN, inner, scan_of("day", "d"), "s.day = d.id");
+    ivm_view *view = fixture_make(&it, "v", ivm_plan_project(outer, "p.name, week"));
+    push(product, IVM_INSERT, "1,ax");
+    json_t *root = explained(view, NULL);
+    cr_assert_eq(json_array_size(json_object_get(root, "joins")), 1u);
+    explain_member(explain_join(root), "inputs", "2");
+    explain_member(explain_join(root), "skip_mask", "\"10\"");
+    json_decref(root);
+    push(day, IVM_INSERT, "1,1");
+    push(sale, IVM_INSERT, "1,1,5");
+    cr_assert_str_eq(fixture_view(&it, view), "1*ax,1");
+    ivm_view *left =
+        fixture_make(&it, "left",
+                     ivm_plan_project(ivm_plan_join_kind(IVM_LEFT_JOIN, scan_of("sale", "s"), scan_of("product", "p"), "s.product = p.id"),
+                                      "s.day, name"));
+    root = explained(left, NULL);
+    explain_member(root, "joins", "[]");
+    json_decref(root);
+    push(sale, IVM_INSERT, "2,1,5");
+    push(product, IVM_INSERT, "2,saw");
+    cr_assert_str_eq(fixture_view(&it, left), "1*1,ax 1*1,saw");
+}
+
 Test(plan_explain, a_view_without_a_join_has_none)
 {
     ivm_view *view = fixture_make(&it, "all", scan_of("sale", NULL));
@@ -260,6 +344,28 @@ Test(plan_explain, a_derived_leaf_is_as_its_tables_are)
     explain_member(json_array_get(json_object_get(explain_join(root), "leaves"), 0), "delta", "\"unchanged\"");
     explain_member(explain_join(root), "run", "1");
     json_decref(root);
+}
+
+Test(plan_explain, stated_shapes_reach_through_views)
+{
+    ivm_view *low = fixture_make(&it, "low", ivm_plan_filter(scan_of("product", NULL), call_of(">", "id", 0)));
+    ivm_plan *twice[] = { ivm_plan_scan_view(low, NULL), scan_of("low", NULL) };
+    ivm_view *middle = fixture_make(&it, "middle", ivm_plan_set(IVM_UNION, twice, 2));
+    ivm_plan *join = ivm_plan_join(scan_of("sale", "s"), ivm_plan_scan_view(middle, "m"), "s.product = m.id");
+    ivm_view *view = fixture_make(&it, "v", ivm_plan_project(join, "m.name"));
+    static const struct {
+        ivm_shape product;
+        const char *told;
+    } shapes[] = { { IVM_UNCHANGED, "unchanged" }, { IVM_INSERT_ONLY, "mixed" }, { IVM_MIXED, "mixed" } };
+    for (size_t i = 0; i < 3; i++) {
+        ivm_stated_shape stated_shape = { "product", shapes[i].product };
+        ivm_explain_options stated = stated_shapes(&stated_shape, 1);
+        json_t *root = explained(view, &stated);
+        const json_t *leaf = json_array_get(json_object_get(explain_join(root), "leaves"), 1);
+        cr_assert_str_eq(explain_text_of(leaf, "delta"), shapes[i].told);
+        explain_member(explain_join(root), "skip_mask", "\"00\"");
+        json_decref(root);
+    }
 }
 
 Test(plan_explain, stated_facts_stand_for_the_declared_ones)
