@@ -1,5 +1,5 @@
 /* Facts: declared foreign keys. A fact holds on to tables, not to names: it dies with either and attaches to no other. */
-#include "catalog.h"
+#include "enforce.h"
 
 static ivm_status name_columns(const ivm_table *table, const char *names, uint32_t *columns, uint32_t capacity, uint32_t *count,
                                ivm_error *error)
@@ -104,42 +104,57 @@ void ivm__fact_drop(ivm_fact *fact)
     ivm__fact_free(fact);
 }
 
+/* Whether a fact may be trusted so. */
+static ivm_status check_trust(const ivm_fact *fact, ivm_trust trust, ivm_error *error)
+{
+    const ivm_table *child = fact->child;
+    if (trust == IVM_TRACKED) {
+        return ivm__fail(error, IVM_UNSUPPORTED, "foreign key of %s: rely and enforced facts are supported, tracked ones are not",
+                         child->name);
+    }
+    if (trust == IVM_ENFORCED && child->allow_negative) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "foreign key of %s: it allows negative weights, and no fact of it is enforced",
+                         child->name);
+    }
+    return trust == IVM_ENFORCED ? ivm__enforce_present(&fact->engine->scratch, fact, error) : IVM_OK;
+}
+
+static void publish(ivm_fact *fact, ivm_trust trust)
+{
+    ivm_engine *engine = fact->engine;
+    ivm_fact **last = &engine->facts;
+    while (*last) {
+        last = &(*last)->next;
+    }
+    *last = fact;
+    fact->trust = trust;
+    fact->id = ++engine->ids;
+    engine->facts_version++;
+}
+
 ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_trust trust,
                                    ivm_fact **fact, ivm_error *error)
 {
     if (!child || !parent || child->engine != parent->engine) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "a foreign key wants two tables of one engine");
     }
+    if (trust > IVM_TRACKED) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "%d is no trust", (int)trust);
+    }
     ivm_engine *engine = child->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
     ivm_fact *made = NULL;
-    ivm_status status = IVM_OK;
-    if (trust > IVM_TRACKED) {
-        status = ivm__fail(error, IVM_INVALID_ARGUMENT, "%d is no trust", (int)trust);
-    } else {
-        status = ivm__fact_make(child, columns, parent, parent_columns, &made, error);
-    }
-    if (status == IVM_OK && trust == IVM_ENFORCED && child->allow_negative) {
-        status = ivm__fail(error, IVM_INVALID_ARGUMENT, "foreign key of %s: it allows negative weights, and no fact of it is enforced",
-                           child->name);
-        ivm__fact_free(made);
-    }
-    if (status == IVM_OK && trust != IVM_RELY) {
-        status = ivm__fail(error, IVM_UNSUPPORTED, "foreign key of %s: only rely facts are supported", child->name);
-        ivm__fact_free(made);
-    }
+    ivm_status status = ivm__fact_make(child, columns, parent, parent_columns, &made, error);
     if (status == IVM_OK) {
-        made->trust = trust;
-        made->id = ++engine->ids;
-        ivm_fact **last = &engine->facts;
-        while (*last) {
-            last = &(*last)->next;
+        status = check_trust(made, trust, error);
+        if (status == IVM_OK) {
+            publish(made, trust);
+        } else {
+            ivm__fact_free(made);
         }
-        *last = made;
-        engine->facts_version++;
-        if (fact) {
-            *fact = made;
-        }
+    }
+    if (status == IVM_OK && fact) {
+        *fact = made;
     }
     ivm__engine_leave(engine);
     return status;

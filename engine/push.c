@@ -4,6 +4,7 @@
  *
  * Everything that can fail stands before the first commit. Cost beyond the batch's own: one call an operator and a few words a table. */
 #include "batch.h"
+#include "enforce.h"
 #include "stage.h"
 #include "step.h"
 
@@ -14,6 +15,9 @@ static ivm_status push(ivm__step *step, void *subject)
     const ivm_batch *batch = subject;
     ivm_engine *engine = step->engine;
     ivm_status status = ivm__stage_apply(step, batch);
+    if (status == IVM_OK) {
+        status = ivm__enforce_check(step);
+    }
     if (status == IVM_OK) {
         status = ivm__views_run(step, true);
     }

@@ -140,13 +140,15 @@ IVM_API size_t ivm_table_key(const ivm_table *table, size_t *columns, size_t cap
 /* ---- Foreign keys ---------------------------------------------------------------------------------------------------------------- */
 
 /* How far a foreign key is to be believed. RELY: promised that, now and after every batch, each child key without a null has its parent;
- * costs nothing, and a broken promise may give wrong views. ENFORCED and TRACKED are not built yet: unsupported. */
+ * costs nothing, and a broken promise may give wrong views. ENFORCED: a batch that would leave a
+ * child row without its parent, judged on its net result, fails with fk_violation; declaring it over rows that break it does too, and
+ * changes nothing. TRACKED is not built yet: unsupported. */
 typedef enum ivm_trust { IVM_RELY, IVM_ENFORCED, IVM_TRACKED } ivm_trust;
 
 /* Declares that `columns` of `child` refer to `parent_columns` of `parent`, names with commas between them, paired in order.
  * `parent_columns` must be all of the parent's key, types equal. The fact lives until it is removed or either table is dropped; it never
  * attaches to another table of the same name. It may be used from the next push on. `fact` may be NULL.
- * unknown_column, ambiguous_column, type_mismatch, invalid_argument, unsupported, out_of_memory. */
+ * unknown_column, ambiguous_column, type_mismatch, invalid_argument, fk_violation, unsupported, out_of_memory. */
 IVM_API ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns,
                                            ivm_trust trust, ivm_fact **fact, ivm_error *error) IVM_MUST_CHECK;
 /* Takes a fact back, from the next push on, and frees it. in_use from inside a callback. */
