@@ -106,8 +106,9 @@ static ivm_status find_source(ivm__check *check, const ivm_plan *plan, ivm__sour
 
 static ivm_status check_scan(ivm__check *check, const ivm_plan *plan, ivm__node *node)
 {
-    ivm__source source;
+    ivm__source source = { 0 };
     IVM_TRY(find_source(check, plan, &source));
+    assert(ivm__source_is(source));
     node->table = source.table;
     node->view = source.view;
     node->heading = source.table ? source.table->heading : NULL;

@@ -154,13 +154,13 @@ static void free_stated(ivm_engine *engine, stated_facts *stated, size_t capacit
     for (size_t i = 0; i < stated->count; i++) {
         ivm__fact_free(stated->facts[i]);
     }
-    ivm__release(&engine->memory, stated->facts, capacity * sizeof *stated->facts);
+    ivm__release(&engine->memory, stated->facts, capacity * sizeof(ivm_fact *));
     ivm__release(&engine->memory, stated->views, stated->views_count * sizeof *stated->views);
 }
 
 static ivm_status make_stated(ivm_engine *engine, const ivm_explain_options *options, stated_facts *stated, ivm_error *error)
 {
-    stated->facts = ivm__allocate(&engine->memory, options->facts_count * sizeof *stated->facts);
+    stated->facts = ivm__allocate(&engine->memory, options->facts_count * sizeof(ivm_fact *));
     if (!stated->facts) {
         return ivm__fail_memory(error);
     }
