@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""conformance.py --ivm PATH [--core N] [--operators N] [--terms N] [--first-seed S]
+"""conformance.py --ivm PATH [--core N] [--operators N] [--terms N] [--enforced N] [--first-seed S]
 
 Replays scenarios with the built command under every setting of the planner and counts the runs that hold:
 - each file of cases/ that needs no more than this version has (oracle/select.py operators);
 - random scenarios that oracle/gen.py makes and oracle/oracle.py recomputes, with foreign keys relied on under odd seeds and none
   under even ones: N of inner joins and plain aggregates (core), N of all kinds of plans and of events between the pushes (operators), every
   other two seeds of these with weights below zero. And N of the latter kind, under settings of their own, with the changes and
-  the join terms of most views stated after each step (terms).
+  the join terms of most views stated after each step (terms). And N whose batches break the facts that are enforced (enforced).
 
 A file's own "set" lines win over the settings. What a case with join terms states holds for skip_empty on; where it is off the oracle
 states it anew: terms, and pushes of too many masks. One process takes many files; one that crashes is asked again file by file.
@@ -34,6 +34,7 @@ FILES_A_PROCESS = 100
 TIMEOUT = 600
 SHOWN = 20
 CORE = "joins aggs core".split()
+ENFORCED_CASES = ["enforced_fact.jsonl", "errors_in_foreign_keys.jsonl"]  # no set of select.py has them alone
 OPERATORS = "joins outer aggs sets topk chain deferred ddl settings self cycle shared norow".split()
 
 
@@ -42,7 +43,8 @@ OPERATORS = "joins outer aggs sets topk chain deferred ddl settings self cycle s
 def cases_covered():
     cases = sorted(os.path.join(HERE, "cases", f) for f in os.listdir(os.path.join(HERE, "cases")) if f.endswith(".jsonl"))
     select = [sys.executable, os.path.join(HERE, "oracle", "select.py"), "operators"]
-    return subprocess.run(select + cases, check=True, capture_output=True, text=True).stdout.split()
+    covered = subprocess.run(select + cases, check=True, capture_output=True, text=True).stdout.split()
+    return covered + [os.path.join(HERE, "cases", f) for f in ENFORCED_CASES]
 
 
 def stated_for(setting, path, folder):
@@ -67,10 +69,20 @@ def write_random(job):
     trust = "rely" if seed % 2 else "none"
     negative = ["negative"] if name != "core" and seed // 2 % 2 else []
     path = os.path.join(folder, f"{name}_{seed}_{trust}.jsonl")
-    lines = gen.scenario(seed, [*kinds, *negative, f"fk={trust}"])
+    lines = breaking_facts(seed) if name == "enforced" else gen.scenario(seed, [*kinds, *negative, f"fk={trust}"])
     with open(path, "w", encoding="utf-8") as out:
         out.writelines(json.dumps(line) + "\n" for line in (with_terms(lines, seed) if name == "terms" else lines))
     return path
+
+
+def breaking_facts(seed):
+    """Batches that keep no foreign key, under enforced facts: which of them are refused, and what holds after, the oracle says."""
+    out = []
+    for line in gen.scenario(seed, ["joins", "outer", "aggs", "self", "cycle", "shared", "norow", "fk=tracked"]):
+        if "foreign_key" in line:
+            line = {"foreign_key": {**line["foreign_key"], "trust": "enforced"}}
+        out.append(line)
+    return oracle.run(out, fill=True)[1]
 
 
 def with_terms(lines, seed):
@@ -100,7 +112,8 @@ def write_randoms(pool, args, name, folder):
     seeds = range(args.first_seed, args.first_seed + count)
     files = pool.map(write_random, [(name, seed, args.keep or folder) for seed in seeds], chunksize=8)
     rely = sum(seed % 2 for seed in seeds)
-    span = f", seeds {seeds[0]} to {seeds[-1]}: {rely} with fk=rely, {count - rely} with fk=none" if count else ""
+    span = f", seeds {seeds[0]} to {seeds[-1]}" if count else ""
+    span += f": {rely} with fk=rely, {count - rely} with fk=none" if count and name != "enforced" else ""
     print(f"{count} random scenarios ({name}{span})", flush=True)
     return files
 
@@ -147,6 +160,7 @@ def main():
     parser.add_argument("--core", type=int, default=300, help="how many random scenarios of inner joins and plain aggregates")
     parser.add_argument("--operators", type=int, default=500, help="how many of all kinds")
     parser.add_argument("--terms", type=int, default=100, help="how many of all kinds with join terms, under settings of their own")
+    parser.add_argument("--enforced", type=int, default=100, help="how many whose batches break enforced facts")
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--keep", help="a folder for the random scenarios, to look at afterwards")
     args = parser.parse_args()
@@ -154,9 +168,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder, multiprocessing.Pool() as pool:
         cases = cases_covered()
         print(f"{len(cases)} cases", flush=True)
-        core, operators, terms = [write_randoms(pool, args, name, folder) for name in ("core", "operators", "terms")]
+        core, operators, enforced, terms = [
+            write_randoms(pool, args, name, folder) for name in ("core", "operators", "enforced", "terms")]
         for setting in itertools.product(RULES, PRUNINGS, SKIPS):
-            files = pool.starmap(stated_for, [(setting, path, folder) for path in cases]) + core + operators
+            files = pool.starmap(stated_for, [(setting, path, folder) for path in cases]) + core + operators + enforced
             good, bad = run_setting(pool, args.ivm, setting, files)
             print(f"join_rule {setting[0]}, fk_pruning {setting[1]}, skip_empty {setting[2]}: {good} hold, {bad} do not", flush=True)
             passed, failed = passed + good, failed + bad

@@ -33,7 +33,7 @@ preset_run() {
 # scenarios_run COMMAND RANDOM_OF_CORE RANDOM_OF_ALL_OPERATORS RANDOM_WITH_TERMS FIRST_SEED
 scenarios_run() {
     echo "== scenarios with $1"
-    python3 tests/conformance.py --ivm "$1" --core "$2" --operators "$3" --terms "$4" --first-seed "$5" >build/scenarios.txt
+    python3 tests/conformance.py --ivm "$1" --core "$2" --operators "$3" --terms "$4" --enforced "$4" --first-seed "$5" >build/scenarios.txt
     cat build/scenarios.txt
     add build/scenarios.txt
 }
