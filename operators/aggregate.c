@@ -9,10 +9,12 @@
  * row a touched group. */
 #include "accumulator.h"
 
+#define PLAIN_KEPT_MAX 65536u /* saved states for which there is still room after a step */
+
 /* A group that this step touched, and how it was. */
 typedef struct touched_group {
     uint32_t group;
-    const void *saved;
+    const void *saved; /* NULL: among the plain ones */
 } touched_group;
 
 typedef struct ivm__aggregate {
@@ -26,6 +28,9 @@ typedef struct ivm__aggregate {
     ivm__store keys; /* one row a group, its id the group's; unused without group columns */
     ivm__index *by_key;
     ivm__store result; /* one row a group that passes `having` */
+    uint8_t *plain;    /* where no state holds anything outside itself: the touched groups' states as they were, one after the other */
+    uint32_t plain_capacity, plain_stride;
+    bool is_plain;
     touched_group *touched;
     uint32_t touched_count, touched_capacity;
     ivm__failures failures;
@@ -125,10 +130,32 @@ static ivm_status touch_group(ivm__aggregate *self, ivm__step *step, uint32_t gr
     return IVM_OK;
 }
 
+/* States that are copied whole: room for all at once, then no call a group. */
+static ivm_status touch_plain(ivm__aggregate *self, const uint32_t *groups, uint32_t count)
+{
+    uint64_t most = (uint64_t)self->touched_count + count;
+    uint32_t stride = self->plain_stride = self->accumulators.stride;
+    IVM_TRY(ivm__grow(self->memory, (void **)&self->touched, &self->touched_capacity, most, sizeof *self->touched));
+    IVM_TRY(ivm__grow(self->memory, (void **)&self->plain, &self->plain_capacity, most, stride));
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t *state = ivm__group_state(&self->accumulators, groups[i]);
+        ivm__group_tail *tail = ivm__group_tail_of(&self->accumulators, state);
+        if (tail->touch == 0) {
+            memcpy(self->plain + (size_t)self->touched_count * stride, state, stride);
+            self->touched[self->touched_count++] = (touched_group){ groups[i], NULL };
+            tail->touch = self->touched_count;
+        }
+    }
+    return IVM_OK;
+}
+
 static ivm_status touch_groups(ivm__aggregate *self, ivm__step *step, const uint32_t *groups, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         __builtin_prefetch(ivm__group_state(&self->accumulators, groups[i]), 1);
+    }
+    if (self->is_plain) {
+        return touch_plain(self, groups, count);
     }
     for (uint32_t i = 0; i < count; i++) {
         IVM_TRY(touch_group(self, step, groups[i]));
@@ -372,6 +399,13 @@ static ivm_status aggregate_finish(ivm__operator *base, ivm__step *step)
 
 /* ---- Ending a step -------------------------------------------------------------------------------------------------------------------- */
 
+static void plain_free(ivm__aggregate *self)
+{
+    ivm__release(self->memory, self->plain, (size_t)self->plain_capacity * self->plain_stride);
+    self->plain = NULL;
+    self->plain_capacity = 0;
+}
+
 static void aggregate_commit(ivm__operator *base)
 {
     ivm__aggregate *self = (ivm__aggregate *)base;
@@ -384,6 +418,9 @@ static void aggregate_commit(ivm__operator *base)
         }
     }
     self->touched_count = 0;
+    if (self->plain_capacity > PLAIN_KEPT_MAX) {
+        plain_free(self);
+    }
     for (uint32_t i = 0; i < self->accumulators.count; i++) {
         if (self->accumulators.list[i].ordered.memory) {
             ivm__ordered_commit(&self->accumulators.list[i].ordered);
@@ -400,7 +437,9 @@ static void aggregate_undo(ivm__operator *base)
 {
     ivm__aggregate *self = (ivm__aggregate *)base;
     for (uint32_t i = self->touched_count; i-- > 0;) {
-        ivm__group_restore(&self->accumulators, self->touched[i].group, self->touched[i].saved);
+        const void *saved = self->touched[i].saved;
+        saved = saved ? saved : self->plain + (size_t)i * self->accumulators.stride;
+        ivm__group_restore(&self->accumulators, self->touched[i].group, saved);
     }
     self->touched_count = 0;
     for (uint32_t i = 0; i < self->accumulators.count; i++) {
@@ -429,6 +468,7 @@ static void aggregate_free(ivm__operator *base, ivm__memory *memory)
     ivm__store_deinit(&self->result);
     ivm__failures_deinit(&self->failures);
     ivm__release(memory, self->groups, self->groups_count * sizeof *self->groups);
+    plain_free(self);
     ivm__release(memory, self->touched, self->touched_capacity * sizeof *self->touched);
     ivm__release(memory, self->types, self->columns_count * sizeof *self->types);
     ivm__release(memory, self, sizeof *self);
@@ -477,6 +517,10 @@ static ivm_status make_keys(ivm__aggregate *self, uint64_t seed)
 
 static ivm_status make_state(ivm__aggregate *self, uint64_t seed)
 {
+    self->is_plain = true;
+    for (uint32_t i = 0; i < self->accumulators.count; i++) {
+        self->is_plain &= self->accumulators.list[i].floats_count == 0;
+    }
     if (self->groups_count) {
         IVM_TRY(make_keys(self, seed));
     } else {
