@@ -278,7 +278,6 @@ Test(engine_catalog, trust_that_is_not_built_is_unsupported)
     child = make("c", NULL);
     parent = make("p", "a");
     int64_t blocks = allocator.blocks;
-    failed(ivm_foreign_key_declare(child, "d", parent, "a", IVM_ENFORCED, &fact, &error), IVM_UNSUPPORTED, "c");
     failed(ivm_foreign_key_declare(child, "d", parent, "a", IVM_TRACKED, &fact, &error), IVM_UNSUPPORTED, "c");
     failed(ivm_foreign_key_declare(child, "e", parent, "a", IVM_TRACKED, &fact, &error), IVM_UNKNOWN_COLUMN, "e");
     failed(ivm_foreign_key_declare(child, "d", parent, "a", (ivm_trust)3, &fact, &error), IVM_INVALID_ARGUMENT, "trust");
