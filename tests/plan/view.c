@@ -225,9 +225,6 @@ Test(plan_view, a_failed_allocation_leaves_nothing)
 {
     push(product, IVM_INSERT, "1,ax 2,saw");
     push(sale, IVM_INSERT, "1,10 2,5");
-    ivm_view *first = NULL; /* arenas keep a block once they have one */
-    cr_assert_eq(ivm_view_create(it.engine, "v", names_but_nobody_s(), NULL, &first, &it.error), IVM_OK);
-    cr_assert_eq(ivm_view_drop(first, &it.error), IVM_OK);
     int64_t blocks = blocks_at_rest();
     uint64_t failures = 0;
     for (bool failed = true; failed; failures += failed) {
@@ -243,7 +240,8 @@ Test(plan_view, a_failed_allocation_leaves_nothing)
         } else {
             cr_assert_eq(ivm_view_drop(view, &it.error), IVM_OK);
         }
-        cr_assert_eq(blocks_at_rest(), blocks, "allocation %lu", (unsigned long)failures);
+        /* Not one more; one less where an arena gave back what no step had used for long. */
+        cr_assert_leq(blocks_at_rest(), blocks, "allocation %lu", (unsigned long)failures);
     }
     cr_assert_geq(failures, 60u);
 }
