@@ -84,13 +84,6 @@ cleanup:
     return status;
 }
 
-/* Rows of either sign lie in a Z-set alike: there is nothing to set. */
-void ivm__materialize_negative(ivm__operator *self)
-{
-    assert(self->class == &materialize_class);
-    (void)self;
-}
-
 ivm__store *ivm__materialize_result(ivm__operator *self)
 {
     assert(self->class == &materialize_class);

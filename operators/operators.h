@@ -149,7 +149,6 @@ ivm_status ivm__judge_create(ivm__memory *memory, ivm__texts *texts, uint64_t se
  * where the plan's may. */
 ivm_status ivm__materialize_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,
                                    ivm__operator **operator) IVM_MUST_CHECK;
-void ivm__materialize_negative(ivm__operator *materialize);
 ivm__store *ivm__materialize_result(ivm__operator *materialize);
 
 #endif

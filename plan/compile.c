@@ -294,9 +294,6 @@ static ivm_status compile_root(ivm__compiler *it, ivm__node *root)
     ivm__operator *materialize = NULL;
     IVM_TRY(ivm__compile_add(it, status, made, &materialize));
     ivm__wire(top, materialize, 0);
-    if (root->negative) {
-        ivm__materialize_negative(materialize);
-    }
     it->program->result = ivm__materialize_result(materialize);
     return IVM_OK;
 }

@@ -59,9 +59,6 @@ void outer_open(outer_case *join, const ivm_allocator *allocator)
     feed_wire(join->feeds[1], join->join, IVM__OUTER_RIGHT);
     uint32_t count = join->join->columns_count;
     cr_assert_eq(ivm__materialize_create(memory, &it->engine->texts, it->engine->seed, join->join->types, count, &join->root), IVM_OK);
-    if (join->negative[0] || join->negative[1]) {
-        ivm__materialize_negative(join->root);
-    }
     hand_add(it, join->root, join->join, 0);
 }
 
