@@ -72,7 +72,12 @@ struct ivm_fact {
     uint32_t *child_columns, *parent_columns; /* paired; the parent's are all of its key */
     uint32_t columns_count, columns_capacity;
     ivm_trust trust;
-    uint64_t since; /* pushes before it was declared */
+    uint64_t since;              /* pushes before it was declared */
+    struct ivm__track *track;    /* tracked: who waits for whom (track.h) */
+    uint32_t pins;               /* views of transient tables that rest on it */
+    ivm_orphans_changed changed; /* NULL: nobody is told */
+    void *changed_context;
+    struct ivm_snapshot *telling; /* what `changed` is to be told once the step has ended; NULL: nothing */
     ivm_fact *next;
 };
 

@@ -4,7 +4,7 @@
  * inputs are done its finish() runs and emits what is left. The order of the list makes that so: inputs stand before their readers. The engine
  * knows no operator; operators/ fills in the class, plan/ builds the list.
  *
- *     for each operator in order: finish()          then          for each: commit()          or, backwards: undo()
+ *     for each operator in order: begin(), then for each: finish()          then          for each: commit()          or, backwards: undo()
  */
 #ifndef IVM__PROGRAM_H
 #define IVM__PROGRAM_H
@@ -22,6 +22,8 @@ typedef struct ivm__step {
     bool refreshing; /* a deferred view is brought up to date: deltas are what is laid over the sources' rows */
     uint64_t since;  /* pushes before the state that the step starts from: it may use facts declared by then */
     bool loading;    /* rows from before the step pass through to fill a join's leaf: operators pass them on and count nothing */
+    bool aside;      /* rows that foreign keys set aside pass through to a join's leaf: its delta but for driving terms (join.h) */
+    struct ivm__split *splits; /* of tables, made so far in this step (split.h) */
     ivm_planner_options planner;
     ivm_stats *stats; /* of this step */
     ivm_error *error;
@@ -31,6 +33,8 @@ typedef struct ivm__operator ivm__operator;
 
 typedef struct ivm__operator_class {
     const char *name;
+    /* Before anything of the step comes. NULL: nothing to do. */
+    ivm_status (*begin)(ivm__operator *self, ivm__step *step);
     /* A chunk of the delta of input `port`; the chunk is the caller's and valid during the call. */
     ivm_status (*consume)(ivm__operator *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk);
     /* All inputs are done. NULL: nothing to do. */

@@ -24,6 +24,13 @@ typedef enum ivm__reading { IVM__READ_OLD, IVM__READ_CUR } ivm__reading;
 
 #define IVM__WEIGHT_HEAVY INT32_MIN
 
+/* Rows of the step that a reader takes as there both before and after (split.h): those that came as if they had been before, those that went as if
+ * they still were. A byte for each touched row and for each appended one, not 0 where it is one. */
+typedef struct ivm__aside {
+    const uint8_t *touched, *appended;
+    bool fresh, gone; /* there are such that came, that went */
+} ivm__aside;
+
 typedef struct ivm__row_header {
     int32_t weight; /* the present weight where touch is 0 */
     uint32_t touch;
@@ -110,6 +117,17 @@ static inline ivm__weight ivm__store_weight_at(const ivm__store *store, ivm__row
 static inline ivm__weight ivm__store_weight(const ivm__store *store, ivm__row_id row, ivm__reading reading)
 {
     return ivm__store_weight_at(store, row, ivm__store_row(store, row), reading);
+}
+
+/* The same for a reader with rows set aside (NULL: none). */
+static inline ivm__weight ivm__store_weight_aside(const ivm__store *store, ivm__row_id row, ivm__reading reading, const ivm__aside *aside)
+{
+    const ivm__row_header *header = (const ivm__row_header *)(const void *)ivm__store_row(store, row);
+    if (aside && (header->touch ? aside->touched[header->touch - 1] : row >= store->step_end && aside->appended[row - store->step_end])) {
+        ivm__weight before = ivm__store_weight(store, row, IVM__READ_OLD);
+        return before ? before : ivm__store_weight(store, row, IVM__READ_CUR);
+    }
+    return ivm__store_weight(store, row, reading);
 }
 
 /* Makes room for `rows` new rows, in pages (those of the free ids that would be given next become the store's own), touched, free

@@ -42,8 +42,9 @@ typedef struct ivm_allocator {
 typedef enum ivm_fk_pruning { IVM_FK_PRUNING_OFF, IVM_FK_PRUNING_BATCH, IVM_FK_PRUNING_ROW } ivm_fk_pruning;
 typedef enum ivm_join_rule { IVM_JOIN_MOBIUS, IVM_JOIN_TELESCOPING, IVM_JOIN_AUTO } ivm_join_rule;
 
-/* `fk_pruning`: which join terms declared foreign keys take out. OFF: none. BATCH: those that touch a parent whose whole delta is
- * insert-only. ROW is not built yet: unsupported.
+/* `fk_pruning`: what declared foreign keys take out of a join's delta. OFF: nothing. BATCH: the terms that touch a parent whose whole delta is
+ * insert-only. ROW: of each parent the rows whose key is fresh (not in the table before) or gone (not in it after), so that a parent costs
+ * what changed in rows that stay; terms of which nothing is left are not run.
  * `join_rule`: how a join's delta is written as a sum of terms. MOBIUS: one term a non-empty mask. TELESCOPING: one term a changed leaf.
  * AUTO: the cheaper by estimated probes. All three give the same views.
  * `skip_empty`: leave out terms whose mask touches a leaf with an empty delta.
@@ -66,7 +67,7 @@ typedef struct ivm_engine_options {
     {                                                                                                                                      \
         IVM_ENGINE_OPTIONS_VERSION, { 0, 0, 0, 0 }, 0,                                                                                     \
         {                                                                                                                                  \
-            IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true                                                                                      \
+            IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true                                                                                        \
         }                                                                                                                                  \
     }
 
@@ -94,6 +95,11 @@ typedef struct ivm_column_definition {
  * `key`: column names with commas between them, NULL or "" for a table without a key. Key columns are never null. A table without a key
  * is a bag: a row may be in it many times.
  * `append_only`: a batch whose net change deletes from it is refused.
+ * `transient`: its rows are checked, used by views and facts, and dropped, so that memory does not grow with them. A view may read it alone, in
+ * an aggregate or a set operation, and in inner joins all of whose other leaves are append_only tables to which foreign keys lead from it,
+ * directly or through others, for good: such a fact is in_use until the view is dropped. Of rows under IVM_TRACKED those that wait for a
+ * parent are kept until it comes. Deleting a row that never came gives undefined results. unsupported: a key, changes by key, reading
+ * it, deferred views of it, views of it and enforced or tracked facts from it once a push has changed it.
  * `allow_negative`: weights may go below zero, for feeds that may bring a retraction before its row; only without a key and not
  * append_only. Rows of weight 0 or less are absent wherever presence counts (distinct, set operations, top_k, partners of outer, semi and
  * anti joins, min, max, bool_and, bool_or, the distinct aggregates) and add up with their sign elsewhere. */
@@ -104,20 +110,21 @@ typedef struct ivm_table_options {
     const char *key;
     bool append_only;
     bool allow_negative;
+    bool transient;
 } ivm_table_options;
 #define IVM_TABLE_OPTIONS_VERSION 1u
 
 /* Declares a table. Everything in `options` is copied. The engine owns *table: valid until it is dropped or the engine closed.
  * already_exists (tables and views share one space of names), invalid_argument (a name, a type, no columns), unknown_column (in the key),
- * ambiguous_column (two columns of one name), out_of_memory. */
+ * ambiguous_column (two columns of one name), unsupported (a key of a transient table), out_of_memory. */
 IVM_API ivm_status ivm_table_create(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **table,
                                     ivm_error *error) IVM_MUST_CHECK;
 
 /* Drops a table, its rows and the facts that name it. in_use while a view reads it: then nothing is dropped. */
 IVM_API ivm_status ivm_table_drop(ivm_table *table, ivm_error *error) IVM_MUST_CHECK;
 
-/* Renames a column, adds one at the end (null in all rows; not_null is invalid_argument), or drops one (in_use while a view reads it or a
- * key or foreign key names it; invalid_argument for the only one). Views and their state stay, their columns keep their names. A table that
+/* Renames a column, adds one at the end (null in all rows; not_null is invalid_argument), or drops one (in_use while a view reads it or the
+ * table's key names it; invalid_argument for the only one). The facts that name a dropped column go with it. Views and their state stay, their columns keep their names. A table that
  * allows negative weights loses columns only while no view reads it. A batch filled before a column came or went is refused
  * (type_mismatch); none may be filled for the table meanwhile. Cost: adding and dropping write the table's rows anew.
  * unknown_column, already_exists, invalid_argument, in_use, overflow (rows that become equal, too often), out_of_memory. */
@@ -139,36 +146,55 @@ IVM_API size_t ivm_table_key(const ivm_table *table, size_t *columns, size_t cap
 
 /* ---- Foreign keys ---------------------------------------------------------------------------------------------------------------- */
 
-/* How far a foreign key is to be believed. RELY: promised that, now and after every batch, each child key without a null has its parent;
- * costs nothing, and a broken promise may give wrong views. ENFORCED: a batch that would leave a
- * child row without its parent, judged on its net result, fails with fk_violation; declaring it over rows that break it does too, and
- * changes nothing. TRACKED is not built yet: unsupported. */
+/* How far a foreign key is to be believed.
+ * RELY: promised that, now and after every batch, each child key without a null has its parent. Costs nothing; a broken promise may give
+ * wrong views, which ivm_audit_view() finds.
+ * ENFORCED: a batch that would leave a child row without its parent, judged on its net result, fails with fk_violation; declaring it over
+ * rows that break it does too, and changes nothing. Costs a lookup for each child row that comes and each parent that goes.
+ * TRACKED: nothing is promised and views are exact whatever the order of arrival: children may wait for their parents (orphans), a parent may
+ * leave before its children and return. A parent prunes unless a child waits for it or still refers to it. Costs a lookup for each child row
+ * that comes and a count for each key that waits; once parents leave, a count for each key that children hold. */
 typedef enum ivm_trust { IVM_RELY, IVM_ENFORCED, IVM_TRACKED } ivm_trust;
 
 /* Declares that `columns` of `child` refer to `parent_columns` of `parent`, names with commas between them, paired in order.
  * `parent_columns` must be all of the parent's key, types equal. The fact lives until it is removed or either table is dropped; it never
- * attaches to another table of the same name. It may be used from the next push on. `fact` may be NULL.
+ * attaches to another table of the same name. It may be used from the next push on, by a deferred view from its next but one refresh: a step
+ * uses a fact only if it held when the state that the step starts from came about. `fact` may be NULL. Cost of RELY: none; of the others: a
+ * lookup for each row of the child.
  * unknown_column, ambiguous_column, type_mismatch, invalid_argument, fk_violation, unsupported, out_of_memory. */
 IVM_API ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns,
                                            ivm_trust trust, ivm_fact **fact, ivm_error *error) IVM_MUST_CHECK;
-/* Takes a fact back, from the next push on, and frees it. in_use from inside a callback. */
+/* Takes a fact back, from the next push on, and frees it. in_use from inside a callback, or while a view of a transient table rests on it. */
 IVM_API ivm_status ivm_foreign_key_remove(ivm_fact *fact, ivm_error *error) IVM_MUST_CHECK;
+
+/* How a fact stands after the last push. Orphans are child rows, each counted as often as its weight says (a row of a table that allows negative
+ * weights: once), whose key has no null and no parent; only tracked facts have any. ivm_read_orphans() in ivm/view.h gives their keys. */
+typedef struct ivm_fact_state {
+    uint32_t version; /* IVM_FACT_STATE_VERSION; 0 means 1 */
+    ivm_trust trust;
+    uint64_t orphans;      /* rows that wait */
+    uint64_t orphans_keys; /* keys that they wait for */
+} ivm_fact_state;
+#define IVM_FACT_STATE_VERSION 1u
+/* Fills in *state, whose version the caller sets. invalid_argument, in_use from inside a callback. */
+IVM_API ivm_status ivm_fact_status(ivm_fact *fact, ivm_fact_state *state, ivm_error *error) IVM_MUST_CHECK;
 
 /* ---- Statistics ------------------------------------------------------------------------------------------------------------------ */
 
 /* Counted by the operators as they run. From ivm_push_batch(): of that push; from ivm_engine_stats(): of all pushes so far. */
 typedef struct ivm_stats {
-    uint64_t batches;      /* pushes that succeeded */
-    uint64_t rows_in;      /* net rows of the tables' deltas */
-    uint64_t rows_out;     /* net rows of the views' changes */
-    uint64_t terms_run;    /* join terms that were run */
-    uint64_t terms_pruned; /* masks a foreign key took out (saturating) */
-    uint64_t terms_empty;  /* masks left out because a leaf did not change (saturating) */
-    uint64_t rows_probed;  /* rows for which an index was asked */
-    uint64_t rows_matched; /* rows such probes found */
-    uint64_t bytes_held;   /* what the engine holds of its allocator's memory, now */
-    uint64_t nanoseconds;  /* time inside ivm_push_batch() */
-    uint64_t reserved[6];  /* 0 */
+    uint64_t batches;       /* pushes that succeeded */
+    uint64_t rows_in;       /* net rows of the tables' deltas */
+    uint64_t rows_out;      /* net rows of the views' changes */
+    uint64_t terms_run;     /* join terms that were run */
+    uint64_t terms_pruned;  /* masks a foreign key took out (saturating) */
+    uint64_t terms_empty;   /* masks left out because a leaf did not change (saturating) */
+    uint64_t rows_probed;   /* rows for which an index was asked */
+    uint64_t rows_matched;  /* rows such probes found */
+    uint64_t bytes_held;    /* what the engine holds of its allocator's memory, now */
+    uint64_t nanoseconds;   /* time inside ivm_push_batch() */
+    uint64_t terms_dropped; /* of those run: ended before their indexes were made, for a key of theirs finds nothing */
+    uint64_t reserved[5];   /* 0 */
 } ivm_stats;
 IVM_API void ivm_engine_stats(ivm_engine *engine, ivm_stats *stats);
 

@@ -21,11 +21,16 @@ typedef enum ivm_refresh { IVM_IMMEDIATE, IVM_DEFERRED } ivm_refresh;
  * other threads may read; those that change the engine wait until all callbacks of the step are done, so that no two run at once. */
 typedef void (*ivm_view_changed)(void *context, ivm_view *view, ivm_snapshot *changes);
 
+/* LAZY: an index is built, from the rows at hand, when a term of a push first reads it; a build that fails fails that push. EAGER: when the
+ * view is made. */
+typedef enum ivm_indexes { IVM_INDEXES_LAZY, IVM_INDEXES_EAGER } ivm_indexes;
+
 typedef struct ivm_view_options {
     uint32_t version; /* IVM_VIEW_OPTIONS_VERSION; 0 means 1 */
     ivm_refresh refresh;
     ivm_view_changed changed; /* may be NULL */
     void *changed_context;
+    ivm_indexes indexes;
 } ivm_view_options;
 #define IVM_VIEW_OPTIONS_VERSION 1u
 
@@ -44,6 +49,18 @@ IVM_API ivm_status ivm_view_drop(ivm_view *view, ivm_error *error) IVM_MUST_CHEC
  * two refreshes is an overflow of the push. overflow, unsupported (too many masks), out_of_memory. */
 IVM_API ivm_status ivm_refresh_view(ivm_view *view, ivm_stats *stats, ivm_error *error) IVM_MUST_CHECK;
 
+/* Builds, outside any push, every index that a term of the view may read: what the foreign keys declared now leave of them for good (a parent that
+ * is append_only and not tracked never drives a term). Indexes are shared between views and kept until no view reads the table.
+ * Cost: a pass over the rows of each table for each index that is not there yet. out_of_memory: then some may have been built. */
+IVM_API ivm_status ivm_view_prepare(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
+
+/* Computes the view anew from what the tables hold, without foreign keys, and compares: *differences are the rows that are missing (weight above 0)
+ * and those that should not be there (below 0); ivm_snapshot_rows_count() is 0 where the view is right. Views that it reads are computed anew
+ * too, but for deferred ones, which are taken as they stand; a deferred view is judged by the state of its last refresh. This is how a
+ * promise of IVM_RELY is checked. Changes nothing. The caller closes *differences. Cost: that of making the view, and its memory for as long
+ * as the call lasts. unsupported (a transient table is read; the message names it), overflow, out_of_memory. */
+IVM_API ivm_status ivm_audit_view(ivm_view *view, ivm_snapshot **differences, ivm_error *error) IVM_MUST_CHECK;
+
 /* Names and types, as for tables. */
 IVM_API const char *ivm_view_name(const ivm_view *view);
 IVM_API size_t ivm_view_columns_count(const ivm_view *view);
@@ -61,8 +78,17 @@ IVM_API ivm_status ivm_read_view_refreshed(ivm_view *view, ivm_snapshot **snapsh
 IVM_API ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The net change the last push or refresh made to the view: rows with positive and negative weights. Cost: its size. */
 IVM_API ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
+/* The keys that children of a tracked fact wait for, in the order of the parent's key, each with as many weights as rows wait: the present orphans.
+ * Of a fact that is not tracked: none. Cost: as ivm_read_table(). */
+IVM_API ivm_status ivm_read_orphans(ivm_fact *fact, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* NULL is fine. */
 IVM_API void ivm_snapshot_close(ivm_snapshot *snapshot);
+
+/* Told after each push that made orphans of the tracked fact or took some back, as ivm_view_changed is, and before it: `changes` are keys with
+ * weights, above 0 rows that wait from now on, below 0 rows that wait no more, be it that the parent came or that they left. */
+typedef void (*ivm_orphans_changed)(void *context, ivm_fact *fact, ivm_snapshot *changes);
+/* Asks for it; NULL: no more. One a fact. invalid_argument where the fact is not tracked. */
+IVM_API ivm_status ivm_fact_watch(ivm_fact *fact, ivm_orphans_changed changed, void *context, ivm_error *error) IVM_MUST_CHECK;
 
 /* The next rows, at most about a thousand, as columns with their weights, in no order. A view's distinct rows come once each; a bag's equal
  * rows may come apart, each with a weight of its own, and so they are counted. False at the end, and then
@@ -112,12 +138,15 @@ typedef struct ivm_explain_options {
  * run, readings and probe order of each term.
  *
  * JSON: {"view": name, "stated": bool, "joins": [join ...]}, joins in reading order, each
- *   {"inputs": n, "leaves": [{"leaf", "name", "table", "columns", "delta": "unchanged"|"insert_only"|"mixed", "delta_rows", "skipped"}],
+ *   {"inputs": n, "leaves": [{"leaf", "name", "table", "columns", "delta": "unchanged"|"insert_only"|"mixed", "fresh", "gone", "changed", "delta_rows", "skipped"}],
  *    "facts": [{"child": leaf, "parent": leaf, "on": [[child column, parent column] ...]}], "skip_mask": "0110",
  *    "all", "pruned", "empty", "run": counts of masks, "masks": the first 64 that are run, in ascending order,
  *    "all_masks": [{"mask", "state": "pruned"|"empty"|"run"}] for up to six leaves,
  *    "join_rule": "mobius"|"telescoping", "estimated_probes": {"mobius", "telescoping"},
- *    "terms": [{"mask", "sign", "driver", "readings": ["delta"|"cur"|"old" ...], "probes": [{"leaf", "on": [[column, column] ...]}]}] (the first 64)}
+ *    "terms": [{"mask", "sign", "driver", "readings": ["delta"|"cur"|"old" ...], "probes": [{"leaf", "on": [[column, column] ...]}]}] (the first 64),
+ *    "indexes": [{"leaf", "columns", "built": bool, "bytes", "drivers": leaves whose terms read it}]}
+ * "fresh", "gone" and "changed" count the rows of the leaf's table's delta by what happened to their keys (an update is two changed rows), where
+ * fk_pruning is row and a foreign key leads to the leaf, else 0; "delta_rows" is what is left to drive terms.
  * A mask is written in binary, highest leaf first. Counts are those of the Moebius form whatever rule ran; one past int64 is a string
  * of digits. Without skip_empty no mask is empty and all that are not pruned are run. Before the view's first push nothing has
  * changed: every mask is empty.
