@@ -43,6 +43,7 @@ struct ivm_table {
     uint32_t *key;            /* positions in the key's order */
     uint32_t key_count, key_capacity;
     bool append_only;
+    bool transient;      /* its rows are used and dropped */
     bool allow_negative; /* a bag whose rows stand once each, found through `whole` */
     ivm__store store;
     ivm__index *key_index;  /* NULL for a bag */
@@ -159,6 +160,8 @@ uint64_t ivm__snapshot_epoch(const ivm_snapshot *snapshot);
 /* Snapshots of a view's rows, and of what the step under way changes in them. The lock is held. */
 ivm_status ivm__snapshot_rows(ivm_view *view, ivm_snapshot **snapshot) IVM_MUST_CHECK;
 ivm_status ivm__snapshot_changes(ivm_view *view, ivm_snapshot **snapshot) IVM_MUST_CHECK;
+/* The same of rows laid out as the view's are, in a store of their own that may go: they are copied. A weight past int64 is cut to it. */
+ivm_status ivm__snapshot_copy(ivm_view *view, ivm__store *rows, ivm_snapshot **snapshot) IVM_MUST_CHECK;
 
 void ivm__view_free(ivm_view *view);
 void ivm__table_free(ivm_table *table);
