@@ -70,6 +70,7 @@ typedef struct ivm__term {
 /* What foreign keys set aside of a leaf's delta in this step: rows of its table that may be taken as added before anything else happens, or as
  * removed after it, so that they drive no term (split.h). */
 typedef struct ivm__leaf_prune {
+    bool narrow;                   /* the delta is brought down to the columns that are read, and consolidated */
     bool whole;                    /* all of its table's delta is set aside: the leaf drives nothing and is read as cur */
     const ivm__aside *aside;       /* of the table's rows, in the step's arena; NULL: none is, or all of them are and none is gone */
     uint64_t fresh, gone, changed; /* rows of its table's delta by their keys; 0 where no fact leads to the leaf or nobody asked */
