@@ -341,6 +341,7 @@ void ivm__stage_commit(ivm_engine *engine)
 {
     for (ivm_table *table = engine->tables; table; table = table->next) {
         ivm__store_commit(&table->store);
+        table->came |= table->delta.shape != IVM_UNCHANGED;
         table->delta = (ivm__table_delta){ 0 };
     }
 }

@@ -169,6 +169,7 @@ static ivm_status make_table(ivm_engine *engine, const char *name, const ivm_tab
     table->engine = engine;
     table->append_only = options->append_only;
     table->allow_negative = options->allow_negative;
+    table->transient = options->transient;
     table->name = ivm__text_copy(&engine->memory, name, strlen(name));
     ivm_status status = table->name ? IVM_OK : ivm__fail_memory(error);
     if (status == IVM_OK) {
