@@ -3,48 +3,12 @@
 
 #include <criterion/criterion.h>
 
-static fixture it;
-static ivm_table *sale, *product;
-static ivm_view *star;
+TestSuite(plan_explain_indexes, .init = star_open, .fini = star_close);
 
-static ivm_plan *star_plan(void)
-{
-    ivm_plan *inputs[] = { scan_of("sale", "s"), scan_of("product", "p"), scan_of("day", "d") };
-    ivm_plan *join = ivm_plan_join_many(inputs, 3, "s.product = p.id, s.day = d.id");
-    return ivm_plan_add(ivm_plan_aggregate(join, "p.name"), "total", "sum", ivm_column("amount"));
-}
-
-static void declare(ivm_table *parent)
-{
-    cr_assert_eq(ivm_foreign_key_declare(sale, "product", parent, "id", IVM_RELY, NULL, &it.error), IVM_OK, "%s", it.error.message);
-}
-
-static void open_tables(void)
-{
-    fixture_open(&it);
-    sale = fixture_table(&it, "sale", "product int64; day int64; amount int64", NULL);
-    product = fixture_table(&it, "product", "id int64; name string", "id");
-    fixture_table(&it, "day", "id int64; week int64", "id");
-    declare(product);
-    star = fixture_make(&it, "star", star_plan());
-}
-
-static void close_tables(void)
-{
-    fixture_close(&it);
-}
-
-TestSuite(plan_explain_indexes, .init = open_tables, .fini = close_tables);
-
-static void push(ivm_table *table, ivm_change change, const char *rows)
-{
-    cr_assert_eq(fixture_push(&it, table, change, rows), IVM_OK, "%s", it.error.message);
-}
-
-/* The list without its bytes, which explain_checked() has judged. */
+/* The list without its bytes, which explained() has judged. */
 static void told_indexes(ivm_view *view, const ivm_explain_options *stated, const char *want)
 {
-    json_t *root = explain_checked(&it, view, stated), *indexes = json_object_get((json_t *)explain_join(root), "indexes");
+    json_t *root = explained(view, stated), *indexes = json_object_get((json_t *)explain_join(root), "indexes");
     for (size_t i = 0; i < json_array_size(indexes); i++) {
         json_object_del(json_array_get(indexes, i), "bytes");
     }
@@ -67,13 +31,13 @@ Test(plan_explain_indexes, built_or_not)
                  " {\"leaf\": 0, \"columns\": [\"s.day\"], \"built\": false, \"drivers\": [2]},"
                  " {\"leaf\": 1, \"columns\": [\"p.id\"], \"built\": true, \"drivers\": [0, 2]},"
                  " {\"leaf\": 2, \"columns\": [\"d.id\"], \"built\": true, \"drivers\": [0, 1]}]");
-    char *text = explain_told(&it, star, NULL, IVM_EXPLAIN_TEXT);
+    char *text = explain(star, NULL, IVM_EXPLAIN_TEXT);
     cr_assert_not_null(strstr(text, "  index   leaf 0  s: s.day; built when first read; for leaves 2\n"), "%s", text);
     cr_assert_not_null(strstr(text, "  index   leaf 1  p: p.id; "), "%s", text);
     cr_assert_not_null(strstr(text, " bytes; for leaves 0, 2\n"), "%s", text);
     ivm_text_free(text);
     cr_assert_eq(ivm_view_prepare(star, &it.error), IVM_OK, "%s", it.error.message);
-    text = explain_told(&it, star, NULL, IVM_EXPLAIN_TEXT);
+    text = explain(star, NULL, IVM_EXPLAIN_TEXT);
     cr_assert_null(strstr(text, "built when first read"), "%s", text);
     ivm_text_free(text);
 }
@@ -101,7 +65,7 @@ Test(plan_explain_indexes, those_that_no_term_can_read_are_none)
     told_indexes(view, &stated, pruned);
     fact.trust = IVM_TRACKED;
     told_indexes(view, &stated, all);
-    declare(grows);
+    declare(sale, "product", grows);
     told_indexes(view, NULL, pruned);
     stated.facts_count = 0;
     told_indexes(view, &stated, all);
