@@ -4,6 +4,7 @@
  *     settle    rows += delta where rows are kept; a delta with a negative weight is consolidated: it is read back as what changed
  *     keep      a term wants the rows of a leaf that keeps none yet: they are loaded as they were before the step, committed, then the
  *               delta is added, so that old, cur and undo are as if they had always been kept
+ *               of a transient table those that waited before it are loaded, without the delta, and dropped when the step ends
  *     fill      a term wants the delta probed: it becomes rows of a Z-set that lasts one step
  *
  * Cost: one lookup a row of the delta where rows are kept, signs are mixed or the delta is probed; none else. */
@@ -146,7 +147,7 @@ ivm_status ivm__leaf_keep(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step
     if (status == IVM_OK && !step->initial) {
         status = load(join, leaf, step);
     }
-    if (status == IVM_OK) {
+    if (status == IVM_OK && !leaf->transient) {
         status = add_delta(leaf, step, &leaf->rows);
     }
     if (status == IVM_OK) {
@@ -163,6 +164,10 @@ ivm_status ivm__leaf_keep(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step
 
 static void step_end(ivm__join_leaf *leaf)
 {
+    if (leaf->keeps && leaf->transient) {
+        rows_drop(&leaf->rows);
+        leaf->keeps = false;
+    }
     leaf->parts = leaf->parts_last = NULL;
     leaf->delta_rows = 0;
     leaf->delta_negative = leaf->delta_filled = false;

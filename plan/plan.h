@@ -185,7 +185,15 @@ typedef struct ivm__edges {
 /* The edges of these facts in the join: child and parent leaf repeat the rows of the fact's tables and the join equates every one of its
  * columns in their pairs. A fact from a table to itself gives none. */
 ivm_status ivm__edges_add(ivm__edges *edges, const ivm__graph *graph, const ivm_fact *fact) IVM_MUST_CHECK;
+/* Whether the fact leads from the one leaf to the other; from a table to itself, too. */
+bool ivm__fact_leads(const ivm__graph *graph, const ivm_fact *fact, uint32_t child, uint32_t parent);
 void ivm__edges_free(ivm__edges *edges, ivm__memory *memory); /* empty after */
+
+/* ---- Rows not kept (plan/transient.c) ------------------------------------------------------------------------------------------------ */
+
+/* Whether a view that is compiled can be kept up without the rows of its transient tables: unsupported names the table and why it cannot. Gives the view
+ * the hops of its joins. out_of_memory. */
+ivm_status ivm__transient_check(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
 /* ---- Masks and terms (plan/mask.c, plan/terms.c) ---------------------------------------------------------------------------------- */
 

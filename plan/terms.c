@@ -94,16 +94,42 @@ static double mobius_cost(const ivm__decision *decision, uint64_t leaves)
 
 /* ---- Deciding ------------------------------------------------------------------------------------------------------------------- */
 
+/* The leaf whose table keeps no rows but those that wait; UINT32_MAX: none. */
+static uint32_t transient_leaf(const ivm__graph *graph)
+{
+    for (uint32_t i = 0; i < graph->leaves_count; i++) {
+        if (graph->leaves[i].table && graph->leaves[i].table->transient) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* The rows of a transient leaf can be read as they waited before the step, by the terms of the others, and its delta as what drives its own: all facts are
+ * used, and telescoping takes it last. */
+static ivm_planner_options options_for(const ivm__graph *graph, const ivm_planner_options *options)
+{
+    ivm_planner_options used = *options;
+    if (transient_leaf(graph) != UINT32_MAX) {
+        used.fk_pruning = IVM_FK_PRUNING_ROW;
+        used.join_rule = IVM_JOIN_TELESCOPING;
+    }
+    return used;
+}
+
 static uint64_t leaves_to_run(const ivm__decision *decision, uint32_t leaves_count)
 {
     uint64_t all = leaves_count == 64 ? UINT64_MAX : (1ull << leaves_count) - 1;
     return all & ~decision->skip & ~(decision->options.skip_empty ? decision->empty : 0);
 }
 
-/* The leaves that have a term, smaller relations first. */
+/* The leaves that have a term, smaller relations first, a transient one last. */
 static void order_leaves(const ivm__graph *graph, ivm__decision *decision)
 {
     uint64_t run = leaves_to_run(decision, graph->leaves_count);
+    uint32_t last = transient_leaf(graph);
+    bool runs_last = last != UINT32_MAX && (run >> last & 1);
+    run &= ~((uint64_t)runs_last << last);
     decision->order_count = 0;
     for (; run; run &= run - 1) {
         uint32_t leaf = (uint32_t)__builtin_ctzll(run), at = decision->order_count++;
@@ -112,6 +138,9 @@ static void order_leaves(const ivm__graph *graph, ivm__decision *decision)
             decision->order[at] = decision->order[at - 1];
         }
         decision->order[at] = leaf;
+    }
+    if (runs_last) {
+        decision->order[decision->order_count++] = last;
     }
 }
 
@@ -144,7 +173,8 @@ static bool prefers_telescoping(const ivm__decision *decision)
 void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edges *edges, const ivm__leaf_delta *leaves,
                       uint64_t empty, bool initial, ivm__decision *decision)
 {
-    *decision = (ivm__decision){ .made = true, .initial = initial, .options = *options, .empty = empty };
+    *decision = (ivm__decision){ .made = true, .initial = initial, .options = options_for(graph, options), .empty = empty };
+    options = &decision->options;
     memcpy(decision->leaves, leaves, graph->leaves_count * sizeof *leaves);
     uint64_t insert_only = 0;
     for (uint32_t i = 0; i < graph->leaves_count; i++) {
