@@ -52,12 +52,10 @@ ivm_status replay_table(replay_session *replay, const json_t *line)
     if (status != IVM_OK) {
         return status;
     }
-    if (json_is_false(json_object_get(members, "retain"))) {
-        return replay_fail(replay, IVM_UNSUPPORTED, "retain is not in this version");
-    }
     options.columns = columns;
     options.append_only = json_is_true(json_object_get(members, "append_only"));
     options.allow_negative = json_is_true(json_object_get(members, "allow_negative"));
+    options.transient = json_is_false(json_object_get(members, "retain"));
     options.key = member_names(replay, members, "key");
     if (!options.key) {
         return replay_fail(replay, IVM_INVALID_ARGUMENT, "a key is a list of names");

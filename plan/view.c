@@ -6,6 +6,7 @@
  * once over its tables' rows. */
 #include "check.h"
 #include "pending.h"
+#include "transient.h"
 
 /* ---- What the view says of itself ---------------------------------------------------------------------------------------------------- */
 
@@ -188,6 +189,7 @@ static void view_publish(ivm_view *view)
     for (uint32_t i = 0; i < view->views_count; i++) {
         view->views[i]->readers_count++;
     }
+    ivm__hops_publish(view);
     ivm_view **last = &view->engine->views;
     while (*last) {
         last = &(*last)->next;
@@ -211,6 +213,7 @@ static ivm_status view_finish(ivm_view *view, ivm_indexes indexes, ivm_error *er
 {
     IVM_TRY(view_complete(view, error));
     IVM_TRY(check_names(view->engine, view->planned->node, error));
+    IVM_TRY(ivm__transient_check(view, error));
     return indexes == IVM_INDEXES_EAGER ? ivm__view_prepare(view, error) : IVM_OK;
 }
 
@@ -317,6 +320,7 @@ ivm_status ivm_view_drop(ivm_view *view, ivm_error *error)
         at = &(*at)->next;
     }
     *at = view->next;
+    ivm__hops_retire(view);
     for (uint32_t i = 0; i < view->tables_count; i++) {
         assert(view->tables[i]->readers_count > 0);
         ivm_table *table = view->tables[i];
