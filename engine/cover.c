@@ -98,8 +98,9 @@ static uint32_t block_absent(const ivm__cover *cover, const ivm__keys *keys, uin
     const uint64_t *words = keys->words + first;
     const ivm__cover_slot *slots = cover->slots;
     for (uint32_t i = 0; i < block; i++) {
+        bool hit = (slots[homes[i]].key == words[i]) & (words[i] != cover->free);
         left[left_count] = i;
-        left_count += (slots[homes[i]].key != words[i]) | (words[i] == cover->free);
+        left_count += !hit;
     }
     for (uint32_t j = 0; j < left_count; j++) {
         uint32_t i = left[j];
