@@ -88,19 +88,6 @@ static bag_row want_row(replay_session *replay, const expected *contents, const 
     return out;
 }
 
-static bag_row got_row(replay_session *replay, const expected *contents, const ivm_rows *rows, size_t row)
-{
-    size_t count = contents->columns.count;
-    ivm_value *cells = arena_take(&replay->memory, (count + 1) * sizeof *cells);
-    for (size_t i = 0; i < count; i++) {
-        cells[i] = ivm_rows_value(rows, contents->columns.types[i], row, i);
-        if (!cells[i].is_null && contents->columns.types[i] == IVM_STRING) {
-            cells[i].as.string.bytes = arena_text(&replay->memory, cells[i].as.string.bytes, cells[i].as.string.size);
-        }
-    }
-    return (bag_row){ rows->weights ? rows->weights[row] : 1, cells, NULL };
-}
-
 /* ---- Telling ------------------------------------------------------------------------------------------------------------------- */
 
 static void row_write(const expected *contents, const bag_row *row, FILE *out)
@@ -151,7 +138,6 @@ static void unheld_tell(replay_session *replay, const expected *contents, const 
 static ivm_status compare(replay_session *replay, expected *contents)
 {
     row_bag want = { 0 }, got = { 0 };
-    ivm_rows rows;
     ivm_status status = columns_read(replay, contents);
     if (status != IVM_OK) {
         return status;
@@ -159,12 +145,7 @@ static ivm_status compare(replay_session *replay, expected *contents)
     for (size_t i = 0; i < json_array_size(contents->rows); i++) {
         bag_add(&want, want_row(replay, contents, json_array_get(contents->rows, i)));
     }
-    while (ivm_snapshot_next(contents->snapshot, &rows)) {
-        for (size_t i = 0; i < rows.rows_count; i++) {
-            bag_add(&got, got_row(replay, contents, &rows, i));
-        }
-    }
-    status = ivm_snapshot_status(contents->snapshot);
+    status = bag_take(&got, contents->snapshot, &contents->columns, &replay->memory);
     if (status == IVM_OK) {
         bag_net(&got, &contents->columns, !contents->weighted);
         bag_cancel(&want, &got, &contents->columns);
