@@ -21,9 +21,6 @@ static ivm_status check_planner(const ivm_planner_options *planner, ivm_error *e
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "planner options: fk_pruning %d, join_rule %d", (int)planner->fk_pruning,
                          (int)planner->join_rule);
     }
-    if (planner->fk_pruning == IVM_FK_PRUNING_ROW) {
-        return ivm__fail(error, IVM_UNSUPPORTED, "fk_pruning row is not supported; off and batch are");
-    }
     return IVM_OK;
 }
 
