@@ -19,6 +19,7 @@ static ivm_status refresh_run(ivm__step *step, ivm_view *view)
         status = ivm__program_run(&view->program, step);
     }
     ivm__pendings_lift(view);
+    step->splits = NULL; /* they were of what was laid */
     step->refreshing = false;
     step->since = since;
     return status;

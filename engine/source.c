@@ -55,6 +55,18 @@ ivm_status ivm__source_delta_next(ivm__step *step, ivm__source source, ivm__delt
     return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
 }
 
+ivm_status ivm__source_aside_next(ivm__step *step, ivm__source source, const ivm__aside *aside, bool wanted, ivm__delta_walk *walk,
+                                  ivm__chunk **chunk)
+{
+    assert(source.table && !step->initial);
+    ivm_status status = ivm__store_change_chunk_aside(&source.table->store, step->scratch, aside, wanted, &walk->next, chunk);
+    if (status == IVM_OK && *chunk) {
+        *chunk = ivm__source_chunk(source, step->scratch, *chunk);
+        status = *chunk ? IVM_OK : IVM_OUT_OF_MEMORY;
+    }
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+}
+
 /* Rows of the store that the step changed, and whether one lost weight. */
 static uint64_t count_changes(const ivm__store *store, bool *negative)
 {

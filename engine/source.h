@@ -33,6 +33,9 @@ ivm__chunk *ivm__source_chunk(ivm__source source, ivm__arena *arena, ivm__chunk 
 
 /* As ivm__delta_next() and its like in stage.h, for either. Chunks of a view's delta lie in step->scratch: the caller goes back between them. */
 ivm_status ivm__source_delta_next(ivm__step *step, ivm__source source, ivm__delta_walk *walk, ivm__chunk **chunk) IVM_MUST_CHECK;
+/* The delta's rows that are set aside, or those that are not; of a table. */
+ivm_status ivm__source_aside_next(ivm__step *step, ivm__source source, const ivm__aside *aside, bool wanted, ivm__delta_walk *walk,
+                                  ivm__chunk **chunk) IVM_MUST_CHECK;
 uint64_t ivm__source_delta_rows(const ivm__step *step, ivm__source source);
 ivm_shape ivm__source_delta_shape(const ivm__step *step, ivm__source source);
 

@@ -21,6 +21,7 @@ typedef struct ivm__split {
     uint8_t *touched;              /* ivm__fate of store.touched[i].row; IVM__UNTOUCHED where its weight is as it was */
     uint8_t *appended;             /* of row store.step_end + i; IVM__UNTOUCHED where it is touched, too: see there */
     uint64_t fresh, gone, changed; /* rows; an update is two changed ones */
+    ivm__aside moved;              /* all fresh and gone rows */
     struct ivm__split *next;       /* of the step */
 } ivm__split;
 
@@ -28,6 +29,11 @@ typedef struct ivm__split {
  * has a key. In the step's arena. out_of_memory. */
 ivm_status ivm__split_of(ivm__step *step, ivm_table *table, const ivm__split **split) IVM_MUST_CHECK;
 
+/* Whether the step changed the table at all. */
+static inline bool ivm__split_is_wanted(const ivm_table *table)
+{
+    return table->key_count && (table->store.touched_count || table->store.rows_end > table->store.step_end);
+}
 /* How many rows the step touched and appended: the lengths of the two arrays. */
 static inline uint32_t ivm__split_touched(const ivm__split *split)
 {

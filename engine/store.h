@@ -119,11 +119,15 @@ static inline ivm__weight ivm__store_weight(const ivm__store *store, ivm__row_id
     return ivm__store_weight_at(store, row, ivm__store_row(store, row), reading);
 }
 
-/* The same for a reader with rows set aside (NULL: none). */
-static inline ivm__weight ivm__store_weight_aside(const ivm__store *store, ivm__row_id row, ivm__reading reading, const ivm__aside *aside)
+static inline bool ivm__store_row_is_aside(const ivm__store *store, ivm__row_id row, const ivm__aside *aside)
 {
     const ivm__row_header *header = (const ivm__row_header *)(const void *)ivm__store_row(store, row);
-    if (aside && (header->touch ? aside->touched[header->touch - 1] : row >= store->step_end && aside->appended[row - store->step_end])) {
+    return header->touch ? aside->touched[header->touch - 1] : row >= store->step_end && aside->appended[row - store->step_end];
+}
+/* The weight for a reader with rows set aside (NULL: none). */
+static inline ivm__weight ivm__store_weight_aside(const ivm__store *store, ivm__row_id row, ivm__reading reading, const ivm__aside *aside)
+{
+    if (aside && ivm__store_row_is_aside(store, row, aside)) {
         ivm__weight before = ivm__store_weight(store, row, IVM__READ_OLD);
         return before ? before : ivm__store_weight(store, row, IVM__READ_CUR);
     }
@@ -196,6 +200,9 @@ struct ivm__index *ivm__store_index_find(const ivm__store *store, const uint32_t
  * end. */
 uint32_t ivm__store_scan(const ivm__store *store, ivm__reading reading, uint32_t *next, uint32_t capacity, ivm__row_id *rows,
                          ivm__weight *weights);
+/* The same for a reader with rows set aside. */
+uint32_t ivm__store_scan_aside(const ivm__store *store, ivm__reading reading, const ivm__aside *aside, uint32_t *next, uint32_t capacity,
+                               ivm__row_id *rows, ivm__weight *weights);
 /* Walks what the step changed so far: rows whose weight after differs from before; weights[i] = after - before. Appended rows too. */
 uint32_t ivm__store_changes(const ivm__store *store, uint32_t *next, uint32_t capacity, ivm__row_id *rows, ivm__weight *weights);
 /* The same for the step last committed. */

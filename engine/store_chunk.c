@@ -156,6 +156,22 @@ ivm_status ivm__store_change_chunk(const ivm__store *store, ivm__arena *arena, u
     return rows_chunk(store, arena, rows, weights, count, chunk);
 }
 
+ivm_status ivm__store_change_chunk_aside(const ivm__store *store, ivm__arena *arena, const ivm__aside *aside, bool wanted, uint32_t *next,
+                                         ivm__chunk **chunk)
+{
+    ivm__row_id rows[IVM__CHUNK_ROWS];
+    ivm__weight weights[IVM__CHUNK_ROWS];
+    uint32_t count, kept = 0;
+    while (kept == 0 && (count = ivm__store_changes(store, next, IVM__CHUNK_ROWS, rows, weights)) > 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            rows[kept] = rows[i];
+            weights[kept] = weights[i];
+            kept += ivm__store_row_is_aside(store, rows[i], aside) == wanted;
+        }
+    }
+    return rows_chunk(store, arena, rows, weights, kept, chunk);
+}
+
 ivm_status ivm__store_last_chunk(const ivm__store *store, ivm__arena *arena, uint32_t *next, ivm__chunk **chunk)
 {
     ivm__row_id rows[IVM__CHUNK_ROWS];

@@ -21,6 +21,22 @@ uint32_t ivm__store_scan(const ivm__store *store, ivm__reading reading, uint32_t
     return count;
 }
 
+/* Rows set aside may be there under any reading. */
+uint32_t ivm__store_scan_aside(const ivm__store *store, ivm__reading reading, const ivm__aside *aside, uint32_t *next, uint32_t capacity,
+                               ivm__row_id *rows, ivm__weight *weights)
+{
+    ivm__row_id row = *next;
+    uint32_t count = 0;
+    for (; row < store->rows_end && count < capacity; row++) {
+        ivm__weight weight = ivm__store_weight_aside(store, row, reading, aside);
+        rows[count] = row;
+        weights[count] = weight;
+        count += weight != 0;
+    }
+    *next = row;
+    return count;
+}
+
 /* Rows from *row on that no touch tells of: what they weigh is what they changed by. In a store that is laid over, some of them may be heavy
  * and others gone again. */
 static uint32_t appended_walk(const ivm__store *store, ivm__row_id *row, ivm__row_id end, uint32_t capacity, ivm__row_id *rows,

@@ -34,6 +34,10 @@ typedef struct ivm__held {
 } ivm__held;
 ivm_status ivm__track_held(ivm__step *step, ivm_fact *fact, const ivm__split *split, ivm__held *held) IVM_MUST_CHECK;
 
+/* Whether the step under way brings a parent row that a child row of the state before refers to. Of a tracked fact whose parent's delta has no
+ * negative row; else it may say yes where none does. out_of_memory. */
+ivm_status ivm__track_awaited(ivm__step *step, ivm_fact *fact, bool *awaited) IVM_MUST_CHECK;
+
 /* Orphans: rows that wait, and the keys they wait for, as committed. */
 void ivm__track_count(const ivm_fact *fact, uint64_t *rows, uint64_t *keys);
 /* The store of waiting, for snapshots. */

@@ -1,11 +1,26 @@
 /* The join operator: a step of it, from its leaves' deltas to the delta of their join. See join.h for the equation.
  *
- *     consume: gather      finish: settle the leaves -> ask the planner -> run its terms -> judge failures      commit or undo */
+ *     begin: what foreign keys set aside      consume: gather      finish: settle the leaves -> ask the planner -> run its terms -> judge failures
+ *     commit or undo */
 #include "join_state.h"
 
 static ivm_status memory_fail(ivm_status status, ivm__step *step)
 {
     return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(step->error) : status;
+}
+
+static ivm_status join_begin(ivm__operator *self, ivm__step *step)
+{
+    ivm__join *join = (ivm__join *)self;
+    ivm__leaf_prune prunes[IVM_JOIN_LEAVES_MAX];
+    memset(prunes, 0, join->leaves_count * sizeof *prunes);
+    if (!step->initial) {
+        IVM_TRY(join->planner.prune(join->planner.state, step, prunes, join->leaves_count));
+    }
+    for (uint32_t i = 0; i < join->leaves_count; i++) {
+        ivm__leaf_begin(&join->leaves[i], &prunes[i]);
+    }
+    return IVM_OK;
 }
 
 static ivm_status join_consume(ivm__operator *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk)
@@ -35,6 +50,10 @@ static ivm_status plan_terms(ivm__join *join, ivm__step *step)
             .rows_count = leaf->delta_rows,
             .rows_live = ivm__leaf_is_bare(leaf) || leaf->keeps ? ivm__leaf_store(leaf)->rows_live : 0,
             .table_insert_only = insert_only(leaf, step),
+            .set_aside = leaf->prune.whole || (leaf->prune.aside && leaf->delta_rows == 0),
+            .fresh = leaf->prune.fresh,
+            .gone = leaf->prune.gone,
+            .changed = leaf->prune.changed,
         };
     }
     join->planner_begun = true;
@@ -84,5 +103,11 @@ static void join_undo(ivm__operator *self)
 }
 
 const ivm__operator_class ivm__join_class = {
-    .name = "join", .consume = join_consume, .finish = join_finish, .commit = join_commit, .undo = join_undo, .free = ivm__join_free
+    .name = "join",
+    .begin = join_begin,
+    .consume = join_consume,
+    .finish = join_finish,
+    .commit = join_commit,
+    .undo = join_undo,
+    .free = ivm__join_free,
 };

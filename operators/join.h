@@ -12,6 +12,9 @@
  * step->loading set as it was before the step and committed; only then its delta is added. A load that fails is cleared. An
  * initial step loads nothing: before is empty, and the only term reads cur.
  *
+ * Rows that foreign keys set aside (ivm__leaf_prune) drive nothing: a leaf's delta is what is left, brought down to the columns that are read and
+ * consolidated. Its cur is the rows after the batch and those set aside that went, its old the rows before it and those that came.
+ *
  * Columns are numbered through all leaves in reading order; the join emits those that are needed above, the others uncarried. */
 #ifndef IVM__JOIN_H
 #define IVM__JOIN_H
@@ -64,16 +67,28 @@ typedef struct ivm__term {
     uint8_t readings[IVM_JOIN_LEAVES_MAX]; /* ivm__leaf_reading; of the driver: delta */
 } ivm__term;
 
+/* What foreign keys set aside of a leaf's delta in this step: rows of its table that may be taken as added before anything else happens, or as
+ * removed after it, so that they drive no term (split.h). */
+typedef struct ivm__leaf_prune {
+    bool whole;                    /* all of its table's delta is set aside: the leaf drives nothing and is read as cur */
+    const ivm__aside *aside;       /* of the table's rows, in the step's arena; NULL: none is, or all of them are and none is gone */
+    uint64_t fresh, gone, changed; /* rows of its table's delta by their keys; 0 where no fact leads to the leaf or nobody asked */
+} ivm__leaf_prune;
+
 /* What the planner sees of a leaf in this step. */
 typedef struct ivm__leaf_delta {
-    uint64_t rows_count;    /* of its net delta */
+    uint64_t rows_count;    /* of its net delta, without what is set aside */
     uint64_t rows_live;     /* in it after the batch; 0 where it is not kept */
     bool table_insert_only; /* the base table's net delta has no negative row (true where it is empty) */
+    bool set_aside;         /* its table changed, and nothing of that is left: foreign keys take it out */
+    uint64_t fresh, gone, changed;
 } ivm__leaf_delta;
 
 /* Gives the terms of a step one by one, so that none need be stored: *term is filled in until it returns false. */
 typedef struct ivm__join_planner {
     void *state;
+    /* Before the leaves' deltas come; `leaves` is zeroed. May fail (memory). */
+    ivm_status (*prune)(void *state, ivm__step *step, ivm__leaf_prune *leaves, uint32_t leaves_count);
     /* Before the terms; may fail (unsupported, memory). Sets the step's counts of pruned and empty masks. */
     ivm_status (*begin)(void *state, ivm__step *step, const ivm__leaf_delta *leaves, uint32_t leaves_count);
     bool (*next)(void *state, ivm__term *term);

@@ -26,7 +26,7 @@ bool ivm__leaf_compact(const ivm__join_leaf *leaf, ivm__arena *arena, const ivm_
     return true;
 }
 
-static ivm__leaf_part *part_open(ivm__join_leaf *leaf, ivm__arena *arena, uint32_t rows)
+static ivm__leaf_part *part_open(const ivm__join_leaf *leaf, ivm__leaf_parts *parts, ivm__arena *arena, uint32_t rows)
 {
     uint32_t capacity = rows * 4 < PART_ROWS_MIN ? PART_ROWS_MIN : rows * 4 > IVM__CHUNK_ROWS ? IVM__CHUNK_ROWS : rows * 4;
     ivm__leaf_part *part = ivm__arena_allocate(arena, sizeof *part);
@@ -42,8 +42,8 @@ static ivm__leaf_part *part_open(ivm__join_leaf *leaf, ivm__arena *arena, uint32
     *part = (ivm__leaf_part){ .chunk = *chunk, .capacity = capacity };
     part->chunk.rows_count = 0;
     part->chunk.weights = NULL;
-    *(leaf->parts_last ? &leaf->parts_last->next : &leaf->parts) = part;
-    leaf->parts_last = part;
+    *(parts->last ? &parts->last->next : &parts->first) = part;
+    parts->last = part;
     return part;
 }
 
@@ -104,12 +104,12 @@ static bool any_negative(const ivm__weight *weights, uint32_t count)
     return negative;
 }
 
-ivm_status ivm__leaf_gather(ivm__join_leaf *leaf, ivm__arena *arena, const ivm__chunk *compact)
+ivm_status ivm__leaf_gather(const ivm__join_leaf *leaf, ivm__leaf_parts *parts, ivm__arena *arena, const ivm__chunk *compact)
 {
     for (uint32_t first = 0, count; first < compact->rows_count; first += count) {
-        ivm__leaf_part *part = leaf->parts_last;
+        ivm__leaf_part *part = parts->last;
         if (!part || part->chunk.rows_count == part->capacity) {
-            part = part_open(leaf, arena, compact->rows_count - first);
+            part = part_open(leaf, parts, arena, compact->rows_count - first);
         }
         if (!part) {
             return IVM_OUT_OF_MEMORY;
@@ -126,8 +126,8 @@ ivm_status ivm__leaf_gather(ivm__join_leaf *leaf, ivm__arena *arena, const ivm__
         }
         part->chunk.rows_count += count;
     }
-    leaf->delta_rows += compact->rows_count;
-    leaf->delta_negative |= compact->weights && any_negative(compact->weights, compact->rows_count);
+    parts->rows += compact->rows_count;
+    parts->negative |= compact->weights && any_negative(compact->weights, compact->rows_count);
     return IVM_OK;
 }
 
@@ -141,5 +141,5 @@ ivm_status ivm__leaf_consume(ivm__join_leaf *leaf, ivm__step *step, const ivm__c
         assert(!leaf->keeps && leaf->scan);
         return ivm__zset_add(&leaf->rows, step->scratch, &compact, NULL, 1);
     }
-    return ivm__leaf_gather(leaf, step->arena, &compact);
+    return ivm__leaf_gather(leaf, step->aside ? &leaf->held_out : &leaf->drives, step->arena, &compact);
 }

@@ -6,6 +6,10 @@
  *               delta is added, so that old, cur and undo are as if they had always been kept
  *     fill      a term wants the delta probed: it becomes rows of a Z-set that lasts one step
  *
+ * Of a bare table, too, the delta is gathered where part of it is set aside, or where rows may cancel once columns that nobody reads are gone: an
+ * update of such a column is no change. Rows set aside are added to own rows behind all others: no two rows of a pruned leaf share a key, so what is
+ * touched or appended from there on is what is set aside.
+ *
  * Cost: one lookup a row of the delta where rows are kept, signs are mixed or the delta is probed; none else. */
 #include "join_state.h"
 
@@ -33,8 +37,8 @@ static void rows_drop(ivm__zset *rows)
 ivm_status ivm__leaf_delta_next(const ivm__join_leaf *leaf, ivm__step *step, ivm__leaf_walk *walk, const ivm__chunk **chunk)
 {
     *chunk = NULL;
-    if (!ivm__leaf_is_bare(leaf)) {
-        walk->part = walk->begun ? walk->part->next : leaf->parts;
+    if (leaf->gathered) {
+        walk->part = walk->begun ? walk->part->next : leaf->drives.first;
         walk->begun = true;
         *chunk = walk->part ? &walk->part->chunk : NULL;
         return IVM_OK;
@@ -49,6 +53,15 @@ ivm_status ivm__leaf_delta_next(const ivm__join_leaf *leaf, ivm__step *step, ivm
     }
     *chunk = whole ? compact : NULL;
     return IVM_OK;
+}
+
+void ivm__leaf_begin(ivm__join_leaf *leaf, const ivm__leaf_prune *prune)
+{
+    leaf->prune = *prune;
+    leaf->gathered = !ivm__leaf_is_bare(leaf);
+    if (leaf->scan) {
+        ivm__scan_aside(leaf->scan, prune->aside);
+    }
 }
 
 static ivm_status add_delta(const ivm__join_leaf *leaf, ivm__step *step, ivm__zset *to)
@@ -77,8 +90,8 @@ static ivm_status weights_fit(const ivm__join *join, ivm__step *step, const ivm_
 /* The delta becomes what the step changed in this Z-set, to which it was added. */
 static ivm_status read_back(ivm__join_leaf *leaf, ivm__step *step, const ivm__zset *from)
 {
-    leaf->parts = leaf->parts_last = NULL;
-    leaf->delta_rows = 0;
+    ivm__leaf_parts *parts = &leaf->drives;
+    *parts = (ivm__leaf_parts){ .negative = true };
     for (uint32_t next = 0;;) {
         ivm__chunk *chunk;
         IVM_TRY(ivm__store_change_chunk(&from->store, step->arena, &next, &chunk));
@@ -90,9 +103,9 @@ static ivm_status read_back(ivm__join_leaf *leaf, ivm__step *step, const ivm__zs
             return IVM_OUT_OF_MEMORY;
         }
         *part = (ivm__leaf_part){ .chunk = *chunk, .capacity = chunk->rows_count };
-        *(leaf->parts_last ? &leaf->parts_last->next : &leaf->parts) = part;
-        leaf->parts_last = part;
-        leaf->delta_rows += chunk->rows_count;
+        *(parts->last ? &parts->last->next : &parts->first) = part;
+        parts->last = part;
+        parts->rows += chunk->rows_count;
     }
 }
 
@@ -106,20 +119,118 @@ ivm_status ivm__leaf_delta_fill(ivm__join *join, ivm__join_leaf *leaf, ivm__step
     return IVM_OK;
 }
 
-ivm_status ivm__leaf_settle(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step)
+/* ---- Settling ------------------------------------------------------------------------------------------------------------------------ */
+
+/* Whether rows of a bare source's delta may become equal, or cancel, once the columns that nobody reads are gone. Rows of a keyed table do only where
+ * they share a key that is kept. */
+static bool may_cancel(const ivm__join_leaf *leaf, const ivm__step *step)
 {
-    if (ivm__leaf_is_bare(leaf)) {
+    const ivm_table *table = leaf->bare.table;
+    if (leaf->kept_count == leaf->columns_count || ivm__source_delta_shape(step, leaf->bare) != IVM_MIXED) {
+        return false;
+    }
+    for (uint32_t k = 0; table && k < table->key_count; k++) {
+        bool kept = false;
+        for (uint32_t i = 0; i < leaf->kept_count; i++) {
+            kept |= ivm__source_column(leaf->bare, leaf->kept[i]) == table->key[k];
+        }
+        if (!kept) {
+            return true;
+        }
+    }
+    return !table || table->key_count == 0 || table->key_index->doubles > 0;
+}
+
+static ivm_status bare_gather(ivm__join_leaf *leaf, ivm__step *step)
+{
+    const ivm__aside *aside = leaf->prune.aside;
+    leaf->gathered = true;
+    for (ivm__delta_walk walk = { 0 };;) {
+        ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        ivm__chunk *chunk, compact;
+        IVM_TRY(aside ? ivm__source_aside_next(step, leaf->bare, aside, false, &walk, &chunk)
+                      : ivm__source_delta_next(step, leaf->bare, &walk, &chunk));
+        if (!chunk) {
+            return IVM_OK;
+        }
+        if (!ivm__leaf_compact(leaf, step->scratch, chunk, &compact)) {
+            return IVM_OUT_OF_MEMORY;
+        }
+        IVM_TRY(ivm__leaf_gather(leaf, &leaf->drives, step->arena, &compact));
+        ivm__arena_back(step->scratch, mark);
+    }
+}
+
+static ivm_status bare_settle(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step)
+{
+    bool cancels = !leaf->prune.whole && !step->initial && may_cancel(leaf, step);
+    if (!leaf->prune.whole && !leaf->prune.aside && !cancels) {
         leaf->delta_rows = ivm__source_delta_rows(step, leaf->bare);
         return IVM_OK;
     }
-    if (leaf->keeps) {
-        IVM_TRY(add_delta(leaf, step, &leaf->rows));
-        IVM_TRY(weights_fit(join, step, &leaf->rows.store));
+    if (!leaf->prune.whole) {
+        IVM_TRY(bare_gather(leaf, step));
     }
-    if (leaf->delta_negative && !leaf->keeps) {
+    if (cancels && leaf->drives.negative) {
         IVM_TRY(ivm__leaf_delta_fill(join, leaf, step));
+        IVM_TRY(read_back(leaf, step, &leaf->delta));
     }
-    return leaf->delta_negative ? read_back(leaf, step, leaf->keeps ? &leaf->rows : &leaf->delta) : IVM_OK;
+    leaf->gathered = true;
+    leaf->delta_rows = leaf->drives.rows;
+    return IVM_OK;
+}
+
+/* Adds the rows set aside to own rows to which the rest has been added, and flags them. */
+static ivm_status add_held_out(ivm__join_leaf *leaf, ivm__step *step)
+{
+    ivm__store *store = &leaf->rows.store;
+    uint32_t touched = store->touched_count, appended = store->rows_end - store->step_end;
+    if (!leaf->held_out.first) {
+        return IVM_OK;
+    }
+    for (const ivm__leaf_part *part = leaf->held_out.first; part; part = part->next) {
+        IVM_TRY(ivm__zset_add(&leaf->rows, step->scratch, &part->chunk, NULL, 1));
+    }
+    uint32_t touched_end = store->touched_count, appended_end = store->rows_end - store->step_end;
+    uint8_t *flags = ivm__arena_allocate(step->arena, (size_t)touched_end + appended_end);
+    if (!flags) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    memset(flags, 0, (size_t)touched_end + appended_end);
+    memset(flags + touched, 1, touched_end - touched);
+    memset(flags + touched_end + appended, 1, appended_end - appended);
+    leaf->own_aside = (ivm__aside){ flags, flags + touched_end, true, leaf->held_out.negative };
+    return IVM_OK;
+}
+
+/* Adds the whole delta to own rows. */
+static ivm_status add_all(const ivm__join *join, ivm__join_leaf *leaf, ivm__step *step)
+{
+    IVM_TRY(add_delta(leaf, step, &leaf->rows));
+    IVM_TRY(add_held_out(leaf, step));
+    return weights_fit(join, step, &leaf->rows.store);
+}
+
+ivm_status ivm__leaf_settle(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step)
+{
+    if (ivm__leaf_is_bare(leaf)) {
+        return bare_settle(join, leaf, step);
+    }
+    if (leaf->drives.negative) { /* before rows set aside join the others */
+        if (!leaf->keeps) {
+            IVM_TRY(ivm__leaf_delta_fill(join, leaf, step));
+            IVM_TRY(read_back(leaf, step, &leaf->delta));
+        } else {
+            IVM_TRY(add_delta(leaf, step, &leaf->rows));
+            IVM_TRY(read_back(leaf, step, &leaf->rows));
+            IVM_TRY(add_held_out(leaf, step));
+            IVM_TRY(weights_fit(join, step, &leaf->rows.store));
+        }
+    } else if (leaf->keeps) {
+        IVM_TRY(add_all(join, leaf, step));
+    }
+    leaf->delta_rows = leaf->prune.whole ? 0 : leaf->drives.rows;
+    return IVM_OK;
 }
 
 static ivm_status load(const ivm__join *join, ivm__join_leaf *leaf, ivm__step *step)
@@ -147,10 +258,7 @@ ivm_status ivm__leaf_keep(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step
         status = load(join, leaf, step);
     }
     if (status == IVM_OK) {
-        status = add_delta(leaf, step, &leaf->rows);
-    }
-    if (status == IVM_OK) {
-        status = weights_fit(join, step, &leaf->rows.store);
+        status = add_all(join, leaf, step);
     }
     leaf->keeps = status == IVM_OK;
     if (!leaf->keeps) {
@@ -163,9 +271,11 @@ ivm_status ivm__leaf_keep(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step
 
 static void step_end(ivm__join_leaf *leaf)
 {
-    leaf->parts = leaf->parts_last = NULL;
+    leaf->drives = leaf->held_out = (ivm__leaf_parts){ 0 };
+    leaf->prune = (ivm__leaf_prune){ 0 };
+    leaf->own_aside = (ivm__aside){ 0 };
     leaf->delta_rows = 0;
-    leaf->delta_negative = leaf->delta_filled = false;
+    leaf->delta_filled = leaf->gathered = false;
     if (leaf->delta.store.rows_end > DELTA_ROWS_HELD) {
         rows_drop(&leaf->delta);
     } else if (leaf->delta.whole) {

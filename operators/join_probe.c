@@ -35,12 +35,12 @@ static bool rows_weigh_one(const ivm__store *store, const ivm__row_id *rows, uin
 
 /* weights[i] = weight of the pair; pairs of weight 0 are dropped. A product that leaves 128 bits stays at the limit: it may yet find no
  * partner. */
-static void pairs_weigh(pairs *found, const ivm__store *store, ivm__reading reading, const ivm__weight *inputs)
+static void pairs_weigh(pairs *found, const ivm__probe_source *source, const ivm__weight *inputs)
 {
     uint32_t kept = 0;
     ivm__weight unlike = 0;
     for (uint32_t i = 0; i < found->count; i++) {
-        ivm__weight weight = ivm__store_weight(store, found->rows[i], reading);
+        ivm__weight weight = ivm__store_weight_aside(source->store, found->rows[i], source->reading, source->aside);
         if (inputs) {
             ivm__weight input = inputs[found->positions[i]];
             bool below = (weight < 0) != (input < 0);
@@ -94,7 +94,7 @@ static ivm_status weigh(ivm__join_run *run, const ivm__probe_source *source, con
         weights_gather(chunk->weights, found->positions, found->count, found->weights);
         return IVM_OK;
     }
-    pairs_weigh(found, source->store, source->reading, chunk->weights);
+    pairs_weigh(found, source, chunk->weights);
     found->unmoved = found->count == chunk->rows_count && positions_unmoved(found->positions, found->count);
     return IVM_OK;
 }
@@ -221,12 +221,16 @@ static ivm_status reads_pass(ivm__join_run *run, uint32_t depth, const ivm__chun
     return pairs_emit(run, depth, next);
 }
 
-/* Whether a cover of the source's index answers as its rows would: keyed rows weigh 1, and none of them was touched. */
+/* Whether a cover of the source's index answers as its rows would: keyed rows weigh 1, and none of them was touched, or whatever the step changed is
+ * set aside, so that all that the index holds is there. */
 static bool covers(const ivm__probe_source *source)
 {
     const ivm__store *store = source->store;
-    return source->in_place && store->rows_live >= IVM__COVER_ROWS_MIN && store->touched_count == 0 &&
-           (source->reading == IVM__READ_CUR || store->rows_end == store->step_end);
+    if (!source->in_place || store->rows_live < IVM__COVER_ROWS_MIN) {
+        return false;
+    }
+    bool untouched = store->touched_count == 0 && (source->reading == IVM__READ_CUR || store->rows_end == store->step_end);
+    return untouched || (source->leaf->prune.whole && source->index->doubles == 0);
 }
 
 /* The positions of the keys found, and their cells moved together. */
@@ -339,6 +343,14 @@ static void pairs_cross(pairs *found, uint64_t first, uint64_t end, const ivm__r
     found->count = count;
 }
 
+static uint32_t rows_scan(const ivm__probe_source *source, uint32_t *next, ivm__row_id *rows, ivm__weight *weights)
+{
+    if (source->aside) {
+        return ivm__store_scan_aside(source->store, source->reading, source->aside, next, IVM__CHUNK_ROWS, rows, weights);
+    }
+    return ivm__store_scan(source->store, source->reading, next, IVM__CHUNK_ROWS, rows, weights);
+}
+
 static ivm_status probe_cross(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, pairs *found)
 {
     const ivm__probe_source *source = &run->sources[depth];
@@ -349,7 +361,7 @@ static ivm_status probe_cross(ivm__join_run *run, uint32_t depth, const ivm__chu
         return IVM_OUT_OF_MEMORY;
     }
     uint32_t next = 0, count;
-    while ((count = ivm__store_scan(source->store, source->reading, &next, IVM__CHUNK_ROWS, rows, weights)) > 0) {
+    while ((count = rows_scan(source, &next, rows, weights)) > 0) {
         uint64_t all = (uint64_t)count * chunk->rows_count, end;
         for (uint64_t first = 0; first < all; first = end) {
             ivm__arena_mark mark = ivm__arena_here(scratch);

@@ -22,6 +22,13 @@ typedef struct ivm__leaf_part {
     struct ivm__leaf_part *next;
 } ivm__leaf_part;
 
+/* Chunks gathered in a step. */
+typedef struct ivm__leaf_parts {
+    ivm__leaf_part *first, *last;
+    uint64_t rows;
+    bool negative; /* a weight below 0 is among them */
+} ivm__leaf_parts;
+
 /* The kept columns of a leaf are those that anyone needs, in order; a chunk of them alone is called compact. Where nobody needs any, rows
  * and deltas still have one column, of zeros, so that weights have a row to lie in. */
 typedef struct ivm__join_leaf {
@@ -37,11 +44,14 @@ typedef struct ivm__join_leaf {
     ivm__zset rows;
 
     /* of the step under way */
-    ivm__leaf_part *parts, *parts_last; /* own: the delta, compact */
-    uint64_t delta_rows;
-    bool delta_negative; /* own: a weight below 0 was gathered */
-    bool delta_filled;   /* `delta` holds the delta */
-    ivm__zset delta;     /* the kept columns of the delta as rows, never committed: they weigh what they weigh after */
+    ivm__leaf_prune prune;
+    bool gathered;            /* the delta is in `drives`, compact; else it is a bare source's, read in place */
+    ivm__leaf_parts drives;   /* the delta that drives terms */
+    ivm__leaf_parts held_out; /* own: what is set aside of it */
+    uint64_t delta_rows;      /* of what drives */
+    bool delta_filled;        /* `delta` holds the delta */
+    ivm__zset delta;          /* the kept columns of the delta as rows, never committed: they weigh what they weigh after */
+    ivm__aside own_aside;     /* own: what is set aside, among `rows` */
 } ivm__join_leaf;
 
 /* Where a walk over a leaf's delta stands; zeroed at first. */
@@ -59,8 +69,11 @@ ivm_status ivm__leaf_rows_make(const ivm__join *join, const ivm__join_leaf *leaf
 ivm_status ivm__leaf_consume(ivm__join_leaf *leaf, ivm__step *step, const ivm__chunk *chunk) IVM_MUST_CHECK;
 /* The columns of the leaf's chunk that are kept, not copied. False: out of memory. */
 bool ivm__leaf_compact(const ivm__join_leaf *leaf, ivm__arena *arena, const ivm__chunk *chunk, ivm__chunk *compact);
-/* Copies a compact chunk to the end of the delta. */
-ivm_status ivm__leaf_gather(ivm__join_leaf *leaf, ivm__arena *arena, const ivm__chunk *compact) IVM_MUST_CHECK;
+/* Copies a compact chunk to the end of these parts of the leaf's. */
+ivm_status ivm__leaf_gather(const ivm__join_leaf *leaf, ivm__leaf_parts *parts, ivm__arena *arena,
+                            const ivm__chunk *compact) IVM_MUST_CHECK;
+/* The step begins: what is set aside of the leaf's delta in it. */
+void ivm__leaf_begin(ivm__join_leaf *leaf, const ivm__leaf_prune *prune);
 
 /* All of the delta has come: adds it to kept rows, consolidates it where a weight is negative, counts it. */
 ivm_status ivm__leaf_settle(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step) IVM_MUST_CHECK;
@@ -79,6 +92,12 @@ static inline ivm__store *ivm__leaf_store(ivm__join_leaf *leaf)
 {
     assert(ivm__leaf_is_bare(leaf) || leaf->keeps);
     return ivm__leaf_is_bare(leaf) ? ivm__source_store(leaf->bare) : (ivm__store *)&leaf->rows.store;
+}
+/* What a reading of the leaf's rows takes as there on both sides of the step; NULL: nothing. */
+static inline const ivm__aside *ivm__leaf_aside(const ivm__join_leaf *leaf, ivm__reading reading)
+{
+    const ivm__aside *aside = ivm__leaf_is_bare(leaf) ? leaf->prune.aside : leaf->own_aside.touched ? &leaf->own_aside : NULL;
+    return aside && (reading == IVM__READ_CUR ? aside->gone : aside->fresh) ? aside : NULL;
 }
 /* The column of a store that holds the i-th kept column. */
 static inline uint32_t ivm__leaf_store_column(const ivm__join_leaf *leaf, const ivm__store *store, uint32_t i)
@@ -153,6 +172,7 @@ typedef struct ivm__probe_source {
     ivm__index *index; /* NULL: a cross product */
     bool in_place;     /* the store is a table's own */
     ivm__reading reading;
+    const ivm__aside *aside; /* NULL: none that matters to the reading */
 } ivm__probe_source;
 
 typedef struct ivm__join_run {

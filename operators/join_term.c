@@ -234,6 +234,7 @@ static ivm_status source_prepare(const ivm__join_run *run, const ivm__join_probe
     } else {
         IVM_TRY(ivm__leaf_keep(run->join, leaf, run->step));
         source->store = ivm__leaf_store(leaf);
+        source->aside = ivm__leaf_aside(leaf, source->reading);
     }
     if (probe->keys_count == 0) {
         return IVM_OK;

@@ -18,6 +18,9 @@ ivm_status ivm__scan_load(ivm__operator *scan, ivm__step *step) IVM_MUST_CHECK;
 /* The same of a view's rows. */
 ivm_status ivm__scan_view_create(ivm__memory *memory, ivm_view *view, ivm__operator **operator) IVM_MUST_CHECK;
 ivm__source ivm__scan_source(const ivm__operator *scan);
+/* In the step that begins, rows set aside (NULL: none are) come last, with step->aside set. For a scan that only filters and projects part
+ * from a join's leaf: the join says so in its begin(). `aside` must last as long as the step. */
+void ivm__scan_aside(ivm__operator *scan, const ivm__aside *aside);
 /* The scan carries these of its columns alone from now on: what is not read may be dropped, and nobody above may remember it. */
 ivm_status ivm__scan_carry(ivm__operator *scan, ivm__memory *memory, const bool *columns) IVM_MUST_CHECK;
 

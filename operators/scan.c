@@ -11,7 +11,8 @@
 typedef struct scan {
     ivm__operator head;
     ivm__source source;
-    bool *carried; /* by column; NULL: all */
+    bool *carried;           /* by column; NULL: all */
+    const ivm__aside *aside; /* of the step under way; NULL: none */
 } scan;
 
 /* The chunk with the carried columns alone, in *narrow where some are not. */
@@ -33,22 +34,61 @@ static ivm_status narrow_to(const scan *it, ivm__step *step, const ivm__chunk *c
     return IVM_OK;
 }
 
+static ivm_status emit_carried(scan *it, ivm__step *step, const ivm__chunk *chunk)
+{
+    ivm__chunk narrow;
+    const ivm__chunk *out;
+    IVM_TRY(narrow_to(it, step, chunk, &narrow, &out));
+    return ivm__emit(&it->head, step, out);
+}
+
+/* The delta's rows that are set aside, or those that are not. */
+static ivm_status emit_part(scan *it, ivm__step *step, bool aside)
+{
+    for (ivm__delta_walk walk = { 0 };;) {
+        ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        ivm__chunk *chunk;
+        IVM_TRY(ivm__source_aside_next(step, it->source, it->aside, aside, &walk, &chunk));
+        if (!chunk) {
+            return IVM_OK;
+        }
+        IVM_TRY(emit_carried(it, step, chunk));
+        ivm__arena_back(step->scratch, mark);
+    }
+}
+
+static ivm_status emit_parts(scan *it, ivm__step *step)
+{
+    IVM_TRY(emit_part(it, step, false));
+    step->aside = true;
+    ivm_status status = emit_part(it, step, true);
+    step->aside = false;
+    return status;
+}
+
 static ivm_status scan_finish(ivm__operator *self, ivm__step *step)
 {
     scan *it = (scan *)self;
-    ivm__delta_walk walk = { 0 };
-    for (;;) {
+    if (it->aside) {
+        return emit_parts(it, step);
+    }
+    for (ivm__delta_walk walk = { 0 };;) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
-        ivm__chunk *chunk, narrow;
-        const ivm__chunk *out;
+        ivm__chunk *chunk;
         IVM_TRY(ivm__source_delta_next(step, it->source, &walk, &chunk));
         if (!chunk) {
             return IVM_OK;
         }
-        IVM_TRY(narrow_to(it, step, chunk, &narrow, &out));
-        IVM_TRY(ivm__emit(self, step, out));
+        IVM_TRY(emit_carried(it, step, chunk));
         ivm__arena_back(step->scratch, mark);
     }
+}
+
+void ivm__scan_aside(ivm__operator *self, const ivm__aside *aside)
+{
+    scan *it = (scan *)self;
+    assert(!aside || it->source.table);
+    it->aside = aside;
 }
 
 ivm_status ivm__scan_load(ivm__operator *self, ivm__step *step)
@@ -58,8 +98,7 @@ ivm_status ivm__scan_load(ivm__operator *self, ivm__step *step)
     uint32_t next = 0;
     for (;;) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
-        ivm__chunk *chunk, narrow;
-        const ivm__chunk *out;
+        ivm__chunk *chunk;
         IVM_TRY(ivm__store_chunk(ivm__source_store(it->source), step->scratch, IVM__READ_OLD, &next, &chunk));
         if (!chunk) {
             return IVM_OK;
@@ -68,8 +107,7 @@ ivm_status ivm__scan_load(ivm__operator *self, ivm__step *step)
         if (!chunk) {
             return IVM_OUT_OF_MEMORY;
         }
-        IVM_TRY(narrow_to(it, step, chunk, &narrow, &out));
-        IVM_TRY(ivm__emit(self, step, out));
+        IVM_TRY(emit_carried(it, step, chunk));
         ivm__arena_back(step->scratch, mark);
     }
 }

@@ -105,7 +105,7 @@ void ivm__leaf_name(const ivm__graph *graph, uint32_t leaf, const char **name, s
 
 const char *ivm__leaf_shape(const ivm__told_join *join, uint32_t leaf)
 {
-    if (join->decision.empty >> leaf & 1) {
+    if ((join->decision.empty >> leaf & 1) && !join->decision.leaves[leaf].set_aside) {
         return "unchanged";
     }
     return join->decision.leaves[leaf].table_insert_only ? "insert_only" : "mixed";
@@ -256,6 +256,23 @@ static ivm_shape leaf_shape(const ivm__graph_leaf *leaf, const ivm_explain_optio
     return leaf->table || shape == IVM_UNCHANGED ? shape : IVM_MIXED;
 }
 
+/* By row a parent that only gains rows loses all of them to its facts; of one that changes in any way nothing is known. By batch a table's reference to
+ * itself is not used. */
+static void set_aside_stated(const ivm__graph *graph, ivm__edges *edges, const ivm_planner_options *options, ivm__leaf_delta *leaves)
+{
+    uint64_t growing = 0;
+    for (uint32_t e = 0; e < edges->count; e++) {
+        edges->edge[e].unused = edges->edge[e].within && options->fk_pruning == IVM_FK_PRUNING_BATCH;
+    }
+    for (uint32_t i = 0; i < graph->leaves_count; i++) {
+        growing |= (uint64_t)(graph->leaves[i].table && leaves[i].table_insert_only && leaves[i].rows_count) << i;
+    }
+    uint64_t skip = ivm__skip_mask(graph->leaves_count, edges->edge, edges->count, growing);
+    for (uint32_t i = 0; i < graph->leaves_count; i++) {
+        leaves[i].set_aside = skip >> i & 1;
+    }
+}
+
 static ivm_status decide_stated(ivm_view *view, const ivm_explain_options *options, const stated_facts *stated, const ivm__graph *graph,
                                 ivm__edges *edges, ivm__decision *decision)
 {
@@ -271,10 +288,11 @@ static ivm_status decide_stated(ivm_view *view, const ivm_explain_options *optio
             IVM_TRY(ivm__edges_add(edges, graph, stated->facts[i]));
         }
     } else {
-        for (const ivm_fact *fact = view->engine->facts; fact; fact = fact->next) {
+        for (ivm_fact *fact = view->engine->facts; fact; fact = fact->next) {
             IVM_TRY(ivm__edges_add(edges, graph, fact));
         }
     }
+    set_aside_stated(graph, edges, &view->engine->planner, leaves);
     ivm__term_decide(graph, &view->engine->planner, edges, leaves, empty, false, decision);
     return IVM_OK;
 }

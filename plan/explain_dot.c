@@ -46,7 +46,9 @@ void ivm__explain_dot(ivm__writer *writer, const ivm__told *told)
             write_leaf(writer, join, i, leaf);
         }
         for (uint32_t e = 0; e < join->edges->count; e++) {
-            write_edge(writer, i, &join->edges->edge[e]);
+            if (!join->edges->edge[e].unused) {
+                write_edge(writer, i, &join->edges->edge[e]);
+            }
         }
         write_terms(writer, join, i);
     }

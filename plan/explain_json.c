@@ -32,8 +32,11 @@ static void write_leaf(ivm__writer *writer, const ivm__told_join *join, uint32_t
         ivm__write(writer, i ? ", " : "");
         ivm__write_quoted(writer, at->node->columns[i].name, strlen(at->node->columns[i].name));
     }
-    ivm__write(writer, "], \"delta\": \"%s\", \"delta_rows\": %llu, \"skipped\": %s}", ivm__leaf_shape(join, leaf),
-               (unsigned long long)join->decision.leaves[leaf].rows_count, join->decision.skip >> leaf & 1 ? "true" : "false");
+    const ivm__leaf_delta *delta = &join->decision.leaves[leaf];
+    ivm__write(writer, "], \"delta\": \"%s\", \"fresh\": %llu, \"gone\": %llu, \"changed\": %llu, \"delta_rows\": %llu, \"skipped\": %s}",
+               ivm__leaf_shape(join, leaf), (unsigned long long)delta->fresh, (unsigned long long)delta->gone,
+               (unsigned long long)delta->changed, (unsigned long long)delta->rows_count,
+               join->decision.skip >> leaf & 1 ? "true" : "false");
 }
 
 static void write_pair(ivm__writer *writer, const ivm__graph *graph, uint32_t a, uint32_t b)
@@ -49,9 +52,13 @@ static void write_pair(ivm__writer *writer, const ivm__graph *graph, uint32_t a,
 static void write_facts(ivm__writer *writer, const ivm__told_join *join)
 {
     ivm__write(writer, "], \"facts\": [");
+    uint32_t written = 0;
     for (uint32_t e = 0; e < join->edges->count; e++) {
         const ivm__edge *edge = &join->edges->edge[e];
-        ivm__write(writer, "%s{\"child\": %u, \"parent\": %u, \"on\": [", e ? ", " : "", edge->child, edge->parent);
+        if (edge->unused) {
+            continue;
+        }
+        ivm__write(writer, "%s{\"child\": %u, \"parent\": %u, \"on\": [", written++ ? ", " : "", edge->child, edge->parent);
         for (uint32_t i = 0; i < edge->pairs_count; i++) {
             const ivm__equality *pair = &join->edges->pairs[edge->pairs_first + i];
             ivm__write(writer, i ? ", " : "");

@@ -12,8 +12,13 @@ static void write_leaf(ivm__writer *writer, const ivm__told_join *join, uint32_t
         ivm__write(writer, " (table %s)", at->table->name);
     }
     ivm__write(writer, ": %s", ivm__leaf_shape(join, leaf));
-    if (join->decision.leaves[leaf].rows_count) {
-        ivm__write(writer, ", %llu delta rows", (unsigned long long)join->decision.leaves[leaf].rows_count);
+    const ivm__leaf_delta *delta = &join->decision.leaves[leaf];
+    if (delta->fresh + delta->gone + delta->changed) {
+        ivm__write(writer, ", %llu fresh, %llu gone, %llu changed", (unsigned long long)delta->fresh, (unsigned long long)delta->gone,
+                   (unsigned long long)delta->changed);
+    }
+    if (delta->rows_count) {
+        ivm__write(writer, ", %llu delta rows", (unsigned long long)delta->rows_count);
     }
     ivm__write(writer, "%s\n", join->decision.skip >> leaf & 1 ? ", skipped" : "");
 }
@@ -84,7 +89,9 @@ static void write_join(ivm__writer *writer, const ivm__told_join *join)
         write_leaf(writer, join, i);
     }
     for (uint32_t e = 0; e < join->edges->count; e++) {
-        write_fact(writer, join, &join->edges->edge[e]);
+        if (!join->edges->edge[e].unused) {
+            write_fact(writer, join, &join->edges->edge[e]);
+        }
     }
     write_masks(writer, join);
     ivm__write(writer, "  rule    %s (estimated probes: mobius %.0f, telescoping %.0f)\n",

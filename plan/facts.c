@@ -1,7 +1,7 @@
 /* Facts over leaves: which leaf of a join refers to which. A fact leads from leaf C to leaf P if each repeats rows of its table, filtered and
  * projected or not, no cast or computation touches the fact's columns, and the join equates every one of them in its pair, directly or
  * through other equalities of the same type. One column of two is not enough. Tables are compared by identity, so that a table dropped and
- * made again inherits nothing, and every alias is a leaf of its own. Cost: pairs of leaves of the two tables; cached until facts change. */
+ * made again inherits nothing, and every alias is a leaf of its own; a leaf does not refer to itself. Cost: pairs of leaves of the two tables; cached until facts change. */
 #include "plan.h"
 
 /* A column of the leaf that holds this column of its table and is equal to the join column `to` (of class `class`); UINT32_MAX: none. */
@@ -34,7 +34,7 @@ static bool pair_equated(const ivm__graph *graph, const ivm__graph_leaf *child, 
     return false;
 }
 
-static ivm_status edge_add(ivm__edges *edges, const ivm__graph *graph, const ivm_fact *fact, uint32_t child, uint32_t parent)
+static ivm_status edge_add(ivm__edges *edges, const ivm__graph *graph, ivm_fact *fact, uint32_t child, uint32_t parent)
 {
     IVM_TRY(ivm__grow(graph->memory, (void **)&edges->edge, &edges->capacity, (uint64_t)edges->count + 1, sizeof *edges->edge));
     IVM_TRY(ivm__grow(graph->memory, (void **)&edges->pairs, &edges->pairs_capacity, (uint64_t)edges->pairs_count + fact->columns_count,
@@ -45,19 +45,23 @@ static ivm_status edge_add(ivm__edges *edges, const ivm__graph *graph, const ivm
             return IVM_OK;
         }
     }
-    edges->edge[edges->count++] = (ivm__edge){ child, parent, edges->pairs_count, fact->columns_count };
+    edges->edge[edges->count++] = (ivm__edge){
+        .child = child,
+        .parent = parent,
+        .pairs_first = edges->pairs_count,
+        .pairs_count = fact->columns_count,
+        .fact = fact,
+        .within = fact->child == fact->parent,
+    };
     edges->pairs_count += fact->columns_count;
     return IVM_OK;
 }
 
-ivm_status ivm__edges_add(ivm__edges *edges, const ivm__graph *graph, const ivm_fact *fact)
+ivm_status ivm__edges_add(ivm__edges *edges, const ivm__graph *graph, ivm_fact *fact)
 {
-    if (fact->child == fact->parent) {
-        return IVM_OK;
-    }
     for (uint32_t child = 0; child < graph->leaves_count; child++) {
         for (uint32_t parent = 0; parent < graph->leaves_count; parent++) {
-            if (graph->leaves[child].table == fact->child && graph->leaves[parent].table == fact->parent) {
+            if (child != parent && graph->leaves[child].table == fact->child && graph->leaves[parent].table == fact->parent) {
                 IVM_TRY(edge_add(edges, graph, fact, child, parent));
             }
         }

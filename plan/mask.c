@@ -15,7 +15,7 @@ static uint64_t reach_from(uint64_t from, const ivm__edge *edges, uint32_t edges
         grew = false;
         for (uint32_t e = 0; e < edges_count; e++) {
             uint64_t parent = 1ull << edges[e].parent;
-            if ((reached >> edges[e].child & 1) && !(reached & parent)) {
+            if (!edges[e].unused && (reached >> edges[e].child & 1) && !(reached & parent)) {
                 reached |= parent;
                 grew = true;
             }
@@ -54,7 +54,7 @@ uint64_t ivm__skip_mask(uint32_t leaves_count, const ivm__edge *edges, uint32_t 
     uint64_t all = leaves_all(leaves_count), parents = 0;
     for (uint32_t e = 0; e < edges_count; e++) {
         assert(edges[e].child != edges[e].parent);
-        parents |= 1ull << edges[e].parent;
+        parents |= (uint64_t)!edges[e].unused << edges[e].parent;
     }
     uint64_t kept = all & ~(insert_only & parents);
     for (;;) {

@@ -173,6 +173,9 @@ void ivm__probe_orders_free(ivm__graph *graph);
 typedef struct ivm__edge {
     uint32_t child, parent;            /* leaves */
     uint32_t pairs_first, pairs_count; /* the equated columns, among the edges' pairs */
+    ivm_fact *fact;                    /* while no fact changes */
+    bool within;                       /* the fact leads from a table to itself: not for pruning by batch */
+    bool unused;                       /* in the step under way: awaited by child rows of the state before */
 } ivm__edge;
 
 typedef struct ivm__edges {
@@ -183,14 +186,20 @@ typedef struct ivm__edges {
 } ivm__edges;
 
 /* The edges of these facts in the join: child and parent leaf repeat the rows of the fact's tables and the join equates every one of its
- * columns in their pairs. A fact from a table to itself gives none. */
-ivm_status ivm__edges_add(ivm__edges *edges, const ivm__graph *graph, const ivm_fact *fact) IVM_MUST_CHECK;
+ * columns in their pairs. */
+ivm_status ivm__edges_add(ivm__edges *edges, const ivm__graph *graph, ivm_fact *fact) IVM_MUST_CHECK;
 void ivm__edges_free(ivm__edges *edges, ivm__memory *memory); /* empty after */
+
+/* ---- Pruning by row (plan/prune.c) --------------------------------------------------------------------------------------------------- */
+
+/* What the facts set aside of each leaf's delta in the step under way; `prunes` is zeroed. In the step's arena. out_of_memory. */
+ivm_status ivm__prune_rows(ivm__step *step, const ivm__graph *graph, const ivm__edges *edges, ivm__leaf_prune *prunes) IVM_MUST_CHECK;
 
 /* ---- Masks and terms (plan/mask.c, plan/terms.c) ---------------------------------------------------------------------------------- */
 
 /* The largest set of parents with insert_only set, each reachable child to parent from a leaf outside the set; where a cycle leaves a
- * choice its lowest leaf stays outside. Bit i of insert_only: leaf i's table has no negative row. */
+ * choice its lowest leaf stays outside. Edges that are unused are none. Bit i of insert_only: leaf i's table has no negative row, or, by row, rows
+ * that can be set aside. */
 uint64_t ivm__skip_mask(uint32_t leaves_count, const ivm__edge *edges, uint32_t edges_count, uint64_t insert_only);
 
 /* How many masks there are of each kind; computed, never enumerated. `all` = 2^n - 1. */
@@ -229,7 +238,8 @@ typedef struct ivm__term_plan {
 ivm_status ivm__term_plan_create(ivm_engine *engine, ivm__graph *graph, ivm__term_plan **plan) IVM_MUST_CHECK;
 /* As the join operator's planner; the operator frees it. */
 ivm__join_planner ivm__term_planner(ivm__term_plan *plan);
-/* Makes a decision from given shapes without running anything: the planner's begin() and explain both go through it. */
+/* Makes a decision from given shapes without running anything: the planner's begin() and explain both go through it. Under fk_pruning row the leaves
+ * say themselves what is set aside. */
 void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edges *edges, const ivm__leaf_delta *leaves,
                       uint64_t empty, bool initial, ivm__decision *decision);
 /* The terms of a decision one by one: *next 0 at first; false at the end. */

@@ -4,10 +4,11 @@
  *                   sign (-1)^(|mask| - 1)
  *     telescoping   one term for every changed leaf that is not skipped, in an order: cur for those before it, old for those after
  *
- * A skipped leaf is read as cur by every term: its new rows may be taken as added first, which changes nothing. Leaves are ordered by size, so
- * that the fact table's delta comes last and finds every dimension as it is now. `auto` takes the form with fewer estimated probes. An
+ * A skipped leaf is read as cur by every term: its new rows may be taken as added first, which changes nothing. Leaves are ordered parents first, then by
+ * size, so that the fact table's delta comes last and finds every dimension as it is now. `auto` takes the form with fewer estimated probes. An
  * initial step has an empty before: of telescoping only the last term is left, all others cur. */
 #include "plan.h"
+#include "track.h"
 
 /* ---- Estimates ------------------------------------------------------------------------------------------------------------------ */
 
@@ -100,18 +101,44 @@ static uint64_t leaves_to_run(const ivm__decision *decision, uint32_t leaves_cou
     return all & ~decision->skip & ~(decision->options.skip_empty ? decision->empty : 0);
 }
 
-/* The leaves that have a term, smaller relations first. */
-static void order_leaves(const ivm__graph *graph, ivm__decision *decision)
+/* Whether a leaf among `left` is a parent of this one. */
+static bool awaits_parent(const ivm__edges *edges, uint32_t leaf, uint64_t left)
 {
-    uint64_t run = leaves_to_run(decision, graph->leaves_count);
-    decision->order_count = 0;
-    for (; run; run &= run - 1) {
-        uint32_t leaf = (uint32_t)__builtin_ctzll(run), at = decision->order_count++;
-        double rows = leaf_rows(graph, decision->leaves, leaf);
-        for (; at > 0 && leaf_rows(graph, decision->leaves, decision->order[at - 1]) > rows; at--) {
-            decision->order[at] = decision->order[at - 1];
+    for (uint32_t e = 0; e < edges->count; e++) {
+        if (edges->edge[e].child == leaf && (left >> edges->edge[e].parent & 1)) {
+            return true;
         }
-        decision->order[at] = leaf;
+    }
+    return false;
+}
+
+/* The next leaf of an order: the smallest of those whose parents all have their place; in a cycle the smallest of all. */
+static uint32_t next_leaf(const ivm__graph *graph, const ivm__decision *decision, const ivm__edges *edges, uint64_t left)
+{
+    uint32_t best = IVM_JOIN_LEAVES_MAX;
+    bool best_awaits = true;
+    double best_rows = 0;
+    for (uint64_t rest = left; rest; rest &= rest - 1) {
+        uint32_t leaf = (uint32_t)__builtin_ctzll(rest);
+        bool awaits = awaits_parent(edges, leaf, left & ~(1ull << leaf));
+        double rows = leaf_rows(graph, decision->leaves, leaf);
+        if (best == IVM_JOIN_LEAVES_MAX || (best_awaits && !awaits) || (best_awaits == awaits && rows < best_rows)) {
+            best = leaf;
+            best_awaits = awaits;
+            best_rows = rows;
+        }
+    }
+    return best;
+}
+
+/* The leaves that have a term, parents before their children, smaller relations first. */
+static void order_leaves(const ivm__graph *graph, const ivm__edges *edges, ivm__decision *decision)
+{
+    decision->order_count = 0;
+    for (uint64_t left = leaves_to_run(decision, graph->leaves_count); left;) {
+        uint32_t leaf = next_leaf(graph, decision, edges, left);
+        decision->order[decision->order_count++] = leaf;
+        left &= ~(1ull << leaf);
     }
 }
 
@@ -146,20 +173,23 @@ void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *option
 {
     *decision = (ivm__decision){ .made = true, .initial = initial, .options = *options, .empty = empty };
     memcpy(decision->leaves, leaves, graph->leaves_count * sizeof *leaves);
-    uint64_t insert_only = 0;
+    uint64_t insert_only = 0, set_aside = 0;
     for (uint32_t i = 0; i < graph->leaves_count; i++) {
         insert_only |= (uint64_t)(graph->leaves[i].table && leaves[i].table_insert_only) << i;
+        set_aside |= (uint64_t)leaves[i].set_aside << i;
         decision->cost[i] = term_cost(graph, leaves, i);
     }
-    if (options->fk_pruning != IVM_FK_PRUNING_OFF && !initial) {
+    if (options->fk_pruning == IVM_FK_PRUNING_BATCH && !initial) {
         decision->skip = ivm__skip_mask(graph->leaves_count, edges->edge, edges->count, insert_only);
+    } else if (options->fk_pruning == IVM_FK_PRUNING_ROW && !initial) {
+        decision->skip = set_aside;
     }
     decision->counts = ivm__mask_count(graph->leaves_count, decision->skip, options->skip_empty ? empty : 0);
     if (initial) {
         decide_initial(graph, decision);
         return;
     }
-    order_leaves(graph, decision);
+    order_leaves(graph, edges, decision);
     for (uint32_t i = 0; i < decision->order_count; i++) {
         decision->estimate_telescoping += decision->cost[decision->order[i]];
     }
@@ -225,7 +255,7 @@ static ivm_status refresh_edges(ivm__term_plan *plan, uint64_t since)
     plan->edges_now = 1 - plan->edges_last; /* explain still tells of those that the last step used */
     ivm__edges *edges = &plan->edges[plan->edges_now];
     edges->count = edges->pairs_count = 0;
-    for (const ivm_fact *fact = plan->engine->facts; fact; fact = fact->next) {
+    for (ivm_fact *fact = plan->engine->facts; fact; fact = fact->next) {
         newest = fact->since > newest ? fact->since : newest;
         if (fact->since <= since) {
             IVM_TRY(ivm__edges_add(edges, plan->graph, fact));
@@ -242,6 +272,38 @@ static uint64_t add_saturating(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+/* Whether the fact may be used by the batch rule in this step: not by a table's reference to itself, nor while a parent comes that a child waits for. */
+static ivm_status edge_judge(ivm__step *step, ivm__edge *edge)
+{
+    bool awaited = false;
+    edge->unused = edge->within;
+    if (edge->unused || edge->fact->trust != IVM_TRACKED) {
+        return IVM_OK;
+    }
+    IVM_TRY(ivm__track_awaited(step, edge->fact, &awaited));
+    edge->unused = awaited;
+    return IVM_OK;
+}
+
+static ivm_status term_plan_prune(void *state, ivm__step *step, ivm__leaf_prune *leaves, uint32_t leaves_count)
+{
+    ivm__term_plan *plan = state;
+    assert(leaves_count == plan->graph->leaves_count);
+    (void)leaves_count;
+    ivm_status status = refresh_edges(plan, step->since);
+    ivm__edges *edges = &plan->edges[plan->edges_now];
+    for (uint32_t e = 0; status == IVM_OK && e < edges->count; e++) {
+        edges->edge[e].unused = false;
+        if (step->planner.fk_pruning == IVM_FK_PRUNING_BATCH) {
+            status = edge_judge(step, &edges->edge[e]);
+        }
+    }
+    if (status == IVM_OK && step->planner.fk_pruning == IVM_FK_PRUNING_ROW) {
+        status = ivm__prune_rows(step, plan->graph, edges, leaves);
+    }
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+}
+
 static ivm_status term_plan_begin(void *state, ivm__step *step, const ivm__leaf_delta *leaves, uint32_t leaves_count)
 {
     ivm__term_plan *plan = state;
@@ -249,9 +311,6 @@ static ivm_status term_plan_begin(void *state, ivm__step *step, const ivm__leaf_
     uint64_t empty = 0;
     for (uint32_t i = 0; i < leaves_count; i++) {
         empty |= (uint64_t)(leaves[i].rows_count == 0) << i;
-    }
-    if (refresh_edges(plan, step->since) != IVM_OK) {
-        return ivm__fail_memory(step->error);
     }
     ivm__term_decide(plan->graph, &step->planner, &plan->edges[plan->edges_now], leaves, empty, step->initial, &plan->now);
     plan->term_next = 0;
@@ -313,6 +372,7 @@ ivm__join_planner ivm__term_planner(ivm__term_plan *plan)
 {
     return (ivm__join_planner){
         .state = plan,
+        .prune = term_plan_prune,
         .begin = term_plan_begin,
         .next = term_plan_next,
         .commit = term_plan_commit,

@@ -79,7 +79,7 @@ static void leaves_validate(const join_case *join, uint64_t seed)
     const ivm__join *made = (const ivm__join *)join->join;
     for (uint32_t i = 0; i < made->leaves_count; i++) {
         const ivm__join_leaf *leaf = &made->leaves[i];
-        cr_assert(!leaf->parts && !leaf->delta_filled && leaf->delta.store.rows_live == 0);
+        cr_assert(!leaf->drives.first && !leaf->held_out.first && !leaf->delta_filled && leaf->delta.store.rows_live == 0);
         cr_assert(!ivm__leaf_is_bare(leaf) || !leaf->keeps);
         store_validate(ivm__leaf_is_bare(leaf) ? ivm__source_store(leaf->bare) : &leaf->rows.store, seed);
         store_validate(&leaf->delta.store, seed);
@@ -544,7 +544,7 @@ static void chunk_draw(ivm__chunk *chunk, ivm__arena *arena, hand_bag *bag, uint
 static uint32_t parts_read(const ivm__join_leaf *leaf, hand_bag *got)
 {
     uint32_t count = 0;
-    for (const ivm__leaf_part *part = leaf->parts; part; part = part->next, count++) {
+    for (const ivm__leaf_part *part = leaf->drives.first; part; part = part->next, count++) {
         cr_assert_leq(part->chunk.rows_count, part->capacity);
         hand_chunk_rows(&part->chunk, got);
     }
@@ -567,9 +567,9 @@ Test(operators_join, gathered_chunks_are_put_together)
         for (uint32_t n = 0; n < chunks; n++) {
             ivm__chunk chunk;
             chunk_draw(&chunk, &arena, &want, &random);
-            cr_assert_eq(ivm__leaf_gather(&leaf, &arena, &chunk), IVM_OK);
+            cr_assert_eq(ivm__leaf_gather(&leaf, &leaf.drives, &arena, &chunk), IVM_OK);
         }
-        cr_assert_eq(leaf.delta_rows, want.count);
+        cr_assert_eq(leaf.drives.rows, want.count);
         uint32_t parts = parts_read(&leaf, &got);
         cr_assert_leq(parts, want.count / 64 + 2, "%u parts of %zu rows", parts, want.count);
         cr_assert(hand_bag_equal(&got, &want), "round %u", round);

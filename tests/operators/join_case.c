@@ -35,6 +35,14 @@ ivm__expression *case_call(hand *it, ivm__function function, ivm_type type, ivm_
 
 /* ---- The planner --------------------------------------------------------------------------------------------------------------------- */
 
+/* No foreign key sets anything aside. */
+static ivm_status planner_prune(void *state, ivm__step *step, ivm__leaf_prune *leaves, uint32_t leaves_count)
+{
+    (void)state;
+    cr_assert(!step->initial && leaves_count > 0 && !leaves[0].aside);
+    return IVM_OK;
+}
+
 static ivm_status planner_begin(void *state, ivm__step *step, const ivm__leaf_delta *leaves, uint32_t leaves_count)
 {
     case_planner *planner = state;
@@ -293,7 +301,7 @@ static void join_add(join_case *join, hand *it, const ivm__leaf_spec *leaves, iv
         .orders = orders,
         .needed_above = join->above,
         .residual = join->residual ? residual_make(it) : NULL,
-        .planner = { join->planner, planner_begin, planner_next, planner_commit, planner_undo, planner_free },
+        .planner = { join->planner, planner_prune, planner_begin, planner_next, planner_commit, planner_undo, planner_free },
     };
     cr_assert_eq(ivm__join_create(&it->engine->memory, &it->engine->texts, it->engine->seed, &spec, &join->join), IVM_OK);
     for (uint32_t i = 0; i < join->leaves_count; i++) {

@@ -57,7 +57,7 @@ static const char *edges_of(ivm_plan *plan)
     ivm__edges edges = { 0 };
     ivm__node *node = fixture_accepts(&it, plan);
     cr_assert_eq(ivm__graph_make(it.engine, join_of(node), &graph, &it.error), IVM_OK);
-    for (const ivm_fact *fact = it.engine->facts; fact; fact = fact->next) {
+    for (ivm_fact *fact = it.engine->facts; fact; fact = fact->next) {
         cr_assert_eq(ivm__edges_add(&edges, graph, fact), IVM_OK);
     }
     text[0] = 0;
@@ -214,7 +214,7 @@ Test(plan_facts, a_table_made_again_inherits_none)
 Test(plan_facts, out_of_memory_anywhere_leaves_what_was_found)
 {
     declare(child, "a", parent, "k");
-    const ivm_fact *fact = declare(child, "b", parent, "k");
+    ivm_fact *fact = declare(child, "b", parent, "k");
     ivm_plan *inputs[12] = { scan_of("c", NULL) };
     for (uint32_t i = 1; i < 12; i++) {
         char alias[8];

@@ -38,7 +38,11 @@ static ivm_status begin(ivm__term_plan *of, const ivm__leaf_delta *leaves, ivm_s
     ivm__step step;
     ivm__join_planner planner = ivm__term_planner(of);
     ivm__step_init(&step, it.engine, stats, &it.error);
-    ivm_status status = planner.begin(planner.state, &step, leaves, of->graph->leaves_count);
+    ivm__leaf_prune prunes[IVM_JOIN_LEAVES_MAX] = { { 0 } };
+    ivm_status status = planner.prune(planner.state, &step, prunes, of->graph->leaves_count);
+    if (status == IVM_OK) {
+        status = planner.begin(planner.state, &step, leaves, of->graph->leaves_count);
+    }
     (keep && status == IVM_OK ? planner.commit : planner.undo)(planner.state);
     return status;
 }
