@@ -171,3 +171,33 @@ ivm_status ivm_foreign_key_remove(ivm_fact *fact, ivm_error *error)
     ivm__engine_leave(engine);
     return IVM_OK;
 }
+
+/* ---- What can be asked --------------------------------------------------------------------------------------------------------------- */
+
+ivm_fact *ivm_fact_next(ivm_engine *engine, const ivm_fact *fact)
+{
+    return fact ? fact->next : engine->facts;
+}
+
+ivm_table *ivm_fact_child(const ivm_fact *fact)
+{
+    return fact->child;
+}
+
+ivm_table *ivm_fact_parent(const ivm_fact *fact)
+{
+    return fact->parent;
+}
+
+size_t ivm_fact_columns(const ivm_fact *fact, size_t *child_columns, size_t *parent_columns, size_t capacity)
+{
+    for (size_t i = 0; i < fact->columns_count && i < capacity; i++) {
+        if (child_columns) {
+            child_columns[i] = fact->child_columns[i];
+        }
+        if (parent_columns) {
+            parent_columns[i] = fact->parent_columns[i];
+        }
+    }
+    return fact->columns_count;
+}

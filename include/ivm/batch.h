@@ -11,7 +11,7 @@ extern "C" {
 typedef struct ivm_batch ivm_batch;
 
 /* UPSERT replaces the row of the same key or inserts; DELETE_KEY takes the key's columns alone, in the key's order. Both are
- * invalid_argument for a table without a key. WEIGHTED adds each row its weight many times, or takes it away where negative. */
+ * invalid_argument for a table without a key, unsupported for a transient one. WEIGHTED adds each row its weight many times, or takes it away where negative. */
 typedef enum ivm_change { IVM_INSERT, IVM_DELETE, IVM_WEIGHTED, IVM_UPSERT, IVM_DELETE_KEY } ivm_change;
 
 /* Makes an empty batch for one engine. The caller owns it until ivm_push_batch() takes it. Filling it touches no engine state, so that

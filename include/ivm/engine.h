@@ -43,8 +43,9 @@ typedef enum ivm_fk_pruning { IVM_FK_PRUNING_OFF, IVM_FK_PRUNING_BATCH, IVM_FK_P
 typedef enum ivm_join_rule { IVM_JOIN_MOBIUS, IVM_JOIN_TELESCOPING, IVM_JOIN_AUTO } ivm_join_rule;
 
 /* `fk_pruning`: what declared foreign keys take out of a join's delta. OFF: nothing. BATCH: the terms that touch a parent whose whole delta is
- * insert-only. ROW: of each parent the rows whose key is fresh (not in the table before) or gone (not in it after), so that a parent costs
- * what changed in rows that stay; terms of which nothing is left are not run.
+ * insert-only. ROW: of each parent the rows whose key is fresh (not in the table before) or gone (not in it after), but for those that a child
+ * of a tracked fact waits for or still refers to, so that a parent costs what changed in rows that stay; a leaf of which nothing is left
+ * drives no term.
  * `join_rule`: how a join's delta is written as a sum of terms. MOBIUS: one term a non-empty mask. TELESCOPING: one term a changed leaf.
  * AUTO: the cheaper by estimated probes. All three give the same views.
  * `skip_empty`: leave out terms whose mask touches a leaf with an empty delta.
@@ -97,9 +98,11 @@ typedef struct ivm_column_definition {
  * `append_only`: a batch whose net change deletes from it is refused.
  * `transient`: its rows are checked, used by views and facts, and dropped, so that memory does not grow with them. A view may read it alone, in
  * an aggregate or a set operation, and in inner joins all of whose other leaves are append_only tables to which foreign keys lead from it,
- * directly or through others, for good: such a fact is in_use until the view is dropped. Of rows under IVM_TRACKED those that wait for a
- * parent are kept until it comes. Deleting a row that never came gives undefined results. unsupported: a key, changes by key, reading
- * it, deferred views of it, views of it and enforced or tracked facts from it once a push has changed it.
+ * directly or through others, for good: such a fact is in_use until the view is dropped. Those joins always prune and always telescope.
+ * Above an aggregate anything goes. Under IVM_TRACKED rows that wait for a parent, their own or one of a parent's, are kept until it
+ * comes. Deleting a row that never came gives undefined results. unsupported: a key, changes by key, reading it, deferred views of it,
+ * outer, semi and anti joins of it, other inner joins, and, once a push has changed it (net), further views of it and enforced or tracked
+ * facts from it.
  * `allow_negative`: weights may go below zero, for feeds that may bring a retraction before its row; only without a key and not
  * append_only. Rows of weight 0 or less are absent wherever presence counts (distinct, set operations, top_k, partners of outer, semi and
  * anti joins, min, max, bool_and, bool_or, the distinct aggregates) and add up with their sign elsewhere. */
@@ -157,15 +160,23 @@ IVM_API size_t ivm_table_key(const ivm_table *table, size_t *columns, size_t cap
 typedef enum ivm_trust { IVM_RELY, IVM_ENFORCED, IVM_TRACKED } ivm_trust;
 
 /* Declares that `columns` of `child` refer to `parent_columns` of `parent`, names with commas between them, paired in order.
- * `parent_columns` must be all of the parent's key, types equal. The fact lives until it is removed or either table is dropped; it never
- * attaches to another table of the same name. It may be used from the next push on, by a deferred view from its next but one refresh: a step
- * uses a fact only if it held when the state that the step starts from came about. `fact` may be NULL. Cost of RELY: none; of the others: a
- * lookup for each row of the child.
+ * `parent_columns` must be all of the parent's key, types equal. The fact lives until it is removed, or either table or a column of the child that
+ * it names is dropped; it never attaches to another table of the same name. A step uses it only if it has been in force, without a break, since
+ * the state that the step starts from: a push from the next one on, a refresh if no push lies between the view's last refresh and the
+ * declaration. `fact` may be NULL. Cost of RELY: none; of the others: a lookup for each row of the child.
  * unknown_column, ambiguous_column, type_mismatch, invalid_argument, fk_violation, unsupported, out_of_memory. */
 IVM_API ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns,
                                            ivm_trust trust, ivm_fact **fact, ivm_error *error) IVM_MUST_CHECK;
 /* Takes a fact back, from the next push on, and frees it. in_use from inside a callback, or while a view of a transient table rests on it. */
 IVM_API ivm_status ivm_foreign_key_remove(ivm_fact *fact, ivm_error *error) IVM_MUST_CHECK;
+
+/* The engine's facts in the order of their declaration: the one after `fact` (NULL: the first), NULL after the last. Not while another thread
+ * declares, removes or drops. */
+IVM_API ivm_fact *ivm_fact_next(ivm_engine *engine, const ivm_fact *fact);
+/* What a fact says: its tables, and the positions of its columns, paired; how many there are. The arrays may be NULL. */
+IVM_API ivm_table *ivm_fact_child(const ivm_fact *fact);
+IVM_API ivm_table *ivm_fact_parent(const ivm_fact *fact);
+IVM_API size_t ivm_fact_columns(const ivm_fact *fact, size_t *child_columns, size_t *parent_columns, size_t capacity);
 
 /* How a fact stands after the last push. Orphans are child rows, each counted as often as its weight says (a row of a table that allows negative
  * weights: once), whose key has no null and no parent; only tracked facts have any. ivm_read_orphans() in ivm/view.h gives their keys. */

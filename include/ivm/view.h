@@ -21,8 +21,8 @@ typedef enum ivm_refresh { IVM_IMMEDIATE, IVM_DEFERRED } ivm_refresh;
  * other threads may read; those that change the engine wait until all callbacks of the step are done, so that no two run at once. */
 typedef void (*ivm_view_changed)(void *context, ivm_view *view, ivm_snapshot *changes);
 
-/* LAZY: an index is built, from the rows at hand, when a term of a push first reads it; a build that fails fails that push. EAGER: when the
- * view is made. */
+/* LAZY: an index is built, from the rows at hand, when a term of a push first reads it; a build that fails fails that push. EAGER: as
+ * ivm_view_prepare() does, once, when the view is made. */
 typedef enum ivm_indexes { IVM_INDEXES_LAZY, IVM_INDEXES_EAGER } ivm_indexes;
 
 typedef struct ivm_view_options {
@@ -49,15 +49,15 @@ IVM_API ivm_status ivm_view_drop(ivm_view *view, ivm_error *error) IVM_MUST_CHEC
  * two refreshes is an overflow of the push. overflow, unsupported (too many masks), out_of_memory. */
 IVM_API ivm_status ivm_refresh_view(ivm_view *view, ivm_stats *stats, ivm_error *error) IVM_MUST_CHECK;
 
-/* Builds, outside any push, every index that a term of the view may read: what the foreign keys declared now leave of them for good (a parent that
- * is append_only and not tracked never drives a term). Indexes are shared between views and kept until no view reads the table.
+/* Builds, outside any push, every index that a term of the view may read under the present planner options: what the foreign keys declared now leave of
+ * them for good (a parent that is append_only and not tracked never drives a term). After either changes it may be called again. Indexes are shared between views and kept until no view reads the table.
  * Cost: a pass over the rows of each table for each index that is not there yet. out_of_memory: then some may have been built. */
 IVM_API ivm_status ivm_view_prepare(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
 /* Computes the view anew from what the tables hold, without foreign keys, and compares: *differences are the rows that are missing (weight above 0)
- * and those that should not be there (below 0); ivm_snapshot_rows_count() is 0 where the view is right. Views that it reads are computed anew
- * too, but for deferred ones, which are taken as they stand; a deferred view is judged by the state of its last refresh. This is how a
- * promise of IVM_RELY is checked. Changes nothing. The caller closes *differences. Cost: that of making the view, and its memory for as long
+ * and those that should not be there (below 0); ivm_snapshot_rows_count() is 0 where the view is right. An immediate view's immediate inputs are
+ * computed anew too; deferred inputs are taken as they stand. A deferred view is judged from its sources as they stood at its last refresh, views
+ * among them as they were kept. This is how a promise of IVM_RELY is checked; a view that is wrong is put right by dropping and making it. Changes nothing. The caller closes *differences. Cost: that of making the view, and its memory for as long
  * as the call lasts. unsupported (a transient table is read; the message names it), overflow, out_of_memory. */
 IVM_API ivm_status ivm_audit_view(ivm_view *view, ivm_snapshot **differences, ivm_error *error) IVM_MUST_CHECK;
 
@@ -145,8 +145,9 @@ typedef struct ivm_explain_options {
  *    "fk_pruning": "off"|"batch"|"row", "join_rule": "mobius"|"telescoping", "estimated_probes": {"mobius", "telescoping"},
  *    "terms": [{"mask", "sign", "driver", "readings": ["delta"|"cur"|"old" ...], "probes": [{"leaf", "on": [[column, column] ...]}]}] (the first 64),
  *    "indexes": [{"leaf", "columns", "built": bool, "bytes", "drivers": leaves whose terms read it}]}
- * "fresh", "gone" and "changed" count the rows of the leaf's table's delta by what happened to their keys (an update is two changed rows), where
- * fk_pruning is row and a foreign key leads to the leaf, else 0; "delta_rows" is what is left to drive terms.
+ * "fresh", "gone" and "changed" count the rows of the leaf's table's delta by what happened to their keys (an update is two changed rows), tracked
+ * rows that a child holds on to among them, where fk_pruning is row and a foreign key leads to the leaf, else 0; "delta_rows" is what is left to
+ * drive terms. By batch the skip mask has the leaves whose table gained rows alone, by row those whose table changed with nothing left.
  * A mask is written in binary, highest leaf first. Counts are those of the Moebius form whatever rule ran; one past int64 is a string
  * of digits. Without skip_empty no mask is empty and all that are not pruned are run. Before the view's first push nothing has
  * changed: every mask is empty.
