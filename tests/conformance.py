@@ -85,15 +85,17 @@ def breaking_facts(seed):
 
 
 class TermsByRow(oracle.Database):
-    """States under fk_pruning row the terms that its bounds on delta rows leave; nothing is pruned there, much is empty."""
+    """States under fk_pruning row, where the counts of pruned and empty masks are the engine's affair, those that must run: the masks of the
+    leaves of which the bounds on delta rows leave something. Without skip_empty, and from stated facts, it may run others."""
 
     def terms(self, name):
         node, read, step = self.first_join(name)
         stated = self.explained and self.explained["view"] == name
-        if stated or step.options["fk_pruning"] != "row":
+        if (self.options if stated else step.options)["fk_pruning"] != "row":
             return super().terms(name)
         counts = self.count(node, read, step)
-        return {k: counts[k] for k in ("inputs", "all", "run", "masks")}
+        exact = not stated and step.options["skip_empty"]
+        return {k: counts[k] for k in ("inputs", "all", "run", "masks") if exact or k in ("inputs", "all")}
 
 
 def fill(lines):
