@@ -56,6 +56,7 @@ ivm_status replay_table(replay_session *replay, const json_t *line)
     options.append_only = json_is_true(json_object_get(members, "append_only"));
     options.transient = json_is_false(json_object_get(members, "retain"));
     options.allow_negative = json_is_true(json_object_get(members, "allow_negative"));
+    options.transient = json_is_false(json_object_get(members, "retain"));
     options.key = member_names(replay, members, "key");
     if (!options.key) {
         return replay_fail(replay, IVM_INVALID_ARGUMENT, "a key is a list of names");

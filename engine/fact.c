@@ -116,6 +116,9 @@ static ivm_status check_trust(const ivm_fact *fact, ivm_trust trust, ivm_error *
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "foreign key of %s: it allows negative weights, and no fact of it is enforced",
                          child->name);
     }
+    if (trust != IVM_RELY && child->transient && child->came) {
+        return ivm__fail(error, IVM_UNSUPPORTED, "foreign key of %s: it does not keep its rows, and some have come and gone", child->name);
+    }
     return trust == IVM_ENFORCED ? ivm__enforce_present(&fact->engine->scratch, fact, error) : IVM_OK;
 }
 

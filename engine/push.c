@@ -1,12 +1,13 @@
 /* Pushing: one batch carried through tables and views as a whole or not at all.
  *
- *     stage and apply to the tables, run the views (step.c)        then   commit all        or   undo all        and tell who asked to be told
+ *     stage and apply to the tables, run the views (step.c), keep what waits (transient.c)        then   commit all        or   undo all        and tell who asked to be told
  *
  * Everything that can fail stands before the first commit. Cost beyond the batch's own: one call an operator and a few words a table. */
 #include "batch.h"
 #include "enforce.h"
 #include "stage.h"
 #include "step.h"
+#include "transient.h"
 
 /* ---- The push -------------------------------------------------------------------------------------------------------------------- */
 
@@ -20,6 +21,9 @@ static ivm_status push(ivm__step *step, void *subject)
     }
     if (status == IVM_OK) {
         status = ivm__views_run(step, true);
+    }
+    if (status == IVM_OK) {
+        status = ivm__transient_step(step);
     }
     if (status != IVM_OK) {
         ivm__views_undo(engine);

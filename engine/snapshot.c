@@ -176,6 +176,9 @@ ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *
     if (!table || !snapshot) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_read_table: table and snapshot are wanted");
     }
+    if (table->transient) {
+        return ivm__fail(error, IVM_UNSUPPORTED, "table %s does not keep its rows: they cannot be read", table->name);
+    }
     IVM_TRY(ivm__engine_enter_reading(table->engine, error));
     uint32_t key_count = table->key_count ? table->key_count : table->columns_count;
     ivm_status status = snapshot_take(table->engine, &table->store, NULL, table->key_count ? table->key : NULL, key_count, snapshot);

@@ -4,6 +4,7 @@
  *     settle    rows += delta where rows are kept; a delta with a negative weight is consolidated: it is read back as what changed
  *     keep      a term wants the rows of a leaf that keeps none yet: they are loaded as they were before the step, committed, then the
  *               delta is added, so that old, cur and undo are as if they had always been kept
+ *               of a transient table those that waited before it are loaded, without the delta, and dropped when the step ends
  *     fill      a term wants the delta probed: it becomes rows of a Z-set that lasts one step
  *
  * Of a bare table, too, the delta is gathered where part of it is set aside, or where rows may cancel once columns that nobody reads are gone: an
@@ -258,7 +259,7 @@ ivm_status ivm__leaf_keep(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step
     if (status == IVM_OK && !step->initial) {
         status = load(join, leaf, step);
     }
-    if (status == IVM_OK) {
+    if (status == IVM_OK && !leaf->transient) {
         status = add_all(join, leaf, step);
     }
     leaf->keeps = status == IVM_OK;
@@ -272,6 +273,10 @@ ivm_status ivm__leaf_keep(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step
 
 static void step_end(ivm__join_leaf *leaf)
 {
+    if (leaf->keeps && leaf->transient) {
+        rows_drop(&leaf->rows);
+        leaf->keeps = false;
+    }
     leaf->drives = leaf->held_out = (ivm__leaf_parts){ 0 };
     leaf->prune = (ivm__leaf_prune){ 0 };
     leaf->own_aside = (ivm__aside){ 0 };

@@ -32,8 +32,9 @@ typedef struct ivm__leaf_parts {
 /* The kept columns of a leaf are those that anyone needs, in order; a chunk of them alone is called compact. Where nobody needs any, rows
  * and deltas still have one column, of zeros, so that weights have a row to lie in. */
 typedef struct ivm__join_leaf {
-    ivm__source bare;                      /* a bare scan; neither: the rows are the leaf's own */
-    ivm__operator *scan;                   /* through which own rows are loaded once a term reads them; NULL: kept from the start */
+    ivm__source bare;           /* a bare scan; neither: the rows are the leaf's own */
+    const ivm_table *transient; /* of which it repeats rows that are not kept: read by terms as those that waited before; NULL: no such */
+    ivm__operator *scan;        /* through which own rows are loaded once a term reads them; NULL: kept from the start */
     uint32_t columns_first, columns_count; /* among the join's columns */
     uint32_t *kept;                        /* the kept columns of the leaf */
     uint32_t kept_count;                   /* 0 where only the zeros are stored */

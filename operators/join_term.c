@@ -257,7 +257,9 @@ ivm_status ivm__join_run_prepare(ivm__join_run *run, uint32_t driver, const uint
 static bool term_is_empty(const ivm__join *join, const ivm__term *term)
 {
     for (uint32_t i = 0; i < join->leaves_count; i++) {
-        if (term->readings[i] == IVM__LEAF_DELTA && join->leaves[i].delta_rows == 0) {
+        const ivm__join_leaf *leaf = &join->leaves[i];
+        bool nobody_waits = leaf->transient && leaf->transient->store.rows_live == 0;
+        if (term->readings[i] == IVM__LEAF_DELTA ? leaf->delta_rows == 0 : nobody_waits) {
             return true;
         }
     }

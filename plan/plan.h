@@ -188,12 +188,20 @@ typedef struct ivm__edges {
 /* The edges of these facts in the join: child and parent leaf repeat the rows of the fact's tables and the join equates every one of its
  * columns in their pairs. */
 ivm_status ivm__edges_add(ivm__edges *edges, const ivm__graph *graph, ivm_fact *fact) IVM_MUST_CHECK;
+/* Whether the fact leads from the one leaf to the other. */
+bool ivm__fact_leads(const ivm__graph *graph, const ivm_fact *fact, uint32_t child, uint32_t parent);
 void ivm__edges_free(ivm__edges *edges, ivm__memory *memory); /* empty after */
 
 /* ---- Pruning by row (plan/prune.c) --------------------------------------------------------------------------------------------------- */
 
 /* What the facts set aside of each leaf's delta in the step under way; `prunes` is zeroed. In the step's arena. out_of_memory. */
 ivm_status ivm__prune_rows(ivm__step *step, const ivm__graph *graph, const ivm__edges *edges, ivm__leaf_prune *prunes) IVM_MUST_CHECK;
+
+/* ---- Rows not kept (plan/transient.c) ------------------------------------------------------------------------------------------------ */
+
+/* Whether a view that is compiled can be kept up without the rows of its transient tables: unsupported names the table and why it cannot. Gives the view
+ * the hops of its joins. out_of_memory. */
+ivm_status ivm__transient_check(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
 /* ---- Masks and terms (plan/mask.c, plan/terms.c) ---------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
  * once over its tables' rows. */
 #include "check.h"
 #include "pending.h"
+#include "transient.h"
 
 /* ---- What the view says of itself ---------------------------------------------------------------------------------------------------- */
 
@@ -188,6 +189,7 @@ static void view_publish(ivm_view *view)
     for (uint32_t i = 0; i < view->views_count; i++) {
         view->views[i]->readers_count++;
     }
+    ivm__hops_publish(view);
     ivm_view **last = &view->engine->views;
     while (*last) {
         last = &(*last)->next;
@@ -223,7 +225,10 @@ static ivm_status view_make(ivm_engine *engine, const char *name, const ivm_plan
     }
     ivm_status status = view_complete(made, error);
     if (status == IVM_OK) {
-        status = check_names(engine, root, error); /* last: an overflow of the plan comes first */
+        status = check_names(engine, root, error); /* an overflow of the plan comes first */
+    }
+    if (status == IVM_OK) {
+        status = ivm__transient_check(made, error);
     }
     if (status != IVM_OK) {
         ivm__view_free(made);
@@ -300,6 +305,7 @@ ivm_status ivm_view_drop(ivm_view *view, ivm_error *error)
         at = &(*at)->next;
     }
     *at = view->next;
+    ivm__hops_retire(view);
     for (uint32_t i = 0; i < view->tables_count; i++) {
         assert(view->tables[i]->readers_count > 0);
         ivm_table *table = view->tables[i];
