@@ -165,7 +165,9 @@ static ivm_status bare_gather(ivm__join_leaf *leaf, ivm__step *step)
 
 static ivm_status bare_settle(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step)
 {
-    bool cancels = !leaf->prune.whole && !step->initial && may_cancel(leaf, step);
+    /* Under the other settings a leaf is empty or not as its plan says, with all its columns. */
+    bool by_row = step->planner.fk_pruning == IVM_FK_PRUNING_ROW;
+    bool cancels = by_row && !leaf->prune.whole && !step->initial && may_cancel(leaf, step);
     if (!leaf->prune.whole && !leaf->prune.aside && !cancels) {
         leaf->delta_rows = ivm__source_delta_rows(step, leaf->bare);
         return IVM_OK;

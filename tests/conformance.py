@@ -84,9 +84,22 @@ def breaking_facts(seed):
     return oracle.run(out, fill=True)[1]
 
 
-class TermsByRow(oracle.Database):
-    """States under fk_pruning row, where the counts of pruned and empty masks are the engine's affair, those that must run: the masks of the
+class Stated(oracle.Database):
+    """States bounds on delta rows in which rows that only come count as often as they do: an engine need not look for equal ones among them,
+    for nothing can cancel. And under fk_pruning row, where the counts of pruned and empty masks are the engine's affair, those that must run: the masks of the
     leaves of which the bounds on delta rows leave something. Without skip_empty, and from stated facts, it may run others."""
+
+    def row_deltas(self, node, read, step):
+        out, leaves = super().row_deltas(node, read, step), oracle.flatten(node, step.after)[0]
+        for i, (leaf, (table, gone)) in enumerate(zip(leaves, self.pruned(node, step))):
+            delta = oracle.difference(oracle.evaluate(leaf, step.after), oracle.evaluate(leaf, step.before))
+            if table:
+                rows = step.delta(table)
+                kept = oracle.Bag(rows.schema, [(r, w) for r, w in rows.items() if oracle.key_row(r) not in gone])
+                delta = oracle.evaluate(leaf, {**step.after, table: kept})
+            if all(w > 0 for r, w in delta.items()):
+                out[i] = sum(w for r, w in delta.items())
+        return out
 
     def terms(self, name):
         node, read, step = self.first_join(name)
@@ -99,7 +112,7 @@ class TermsByRow(oracle.Database):
 
 
 def fill(lines):
-    oracle.Database = TermsByRow
+    oracle.Database = Stated
     return oracle.run(lines, fill=True)[1]
 
 
