@@ -77,7 +77,7 @@ struct ivm_fact {
     uint32_t columns_count, columns_capacity;
     ivm_trust trust;
     uint64_t since;              /* pushes before it was declared */
-    struct ivm__track *track;    /* tracked: who waits for whom (track.h) */
+    struct ivm__track *track;    /* who waits for whom, who holds whom (track.h); NULL where nobody asks */
     uint32_t pins;               /* views of transient tables that rest on it */
     ivm_orphans_changed changed; /* NULL: nobody is told */
     void *changed_context;
@@ -160,10 +160,16 @@ ivm_status ivm__fact_make(ivm_table *child, const char *columns, ivm_table *pare
                           ivm_error *error) IVM_MUST_CHECK;
 void ivm__fact_free(ivm_fact *fact);
 void ivm__fact_drop(ivm_fact *fact); /* takes it out of the engine's list, too */
+/* The fact's columns of the child in the order of the parent's key, and their names in that order, "(a, b)", cut to the size. */
+void ivm__fact_child_columns(const ivm_fact *fact, uint32_t *columns);
+#define IVM__FACT_TEXT_SIZE 160
+void ivm__fact_text(const ivm_fact *fact, char text[IVM__FACT_TEXT_SIZE]);
 uint64_t ivm__snapshot_epoch(const ivm_snapshot *snapshot);
 /* Snapshots of a view's rows, and of what the step under way changes in them. The lock is held. */
 ivm_status ivm__snapshot_rows(ivm_view *view, ivm_snapshot **snapshot) IVM_MUST_CHECK;
 ivm_status ivm__snapshot_changes(ivm_view *view, ivm_snapshot **snapshot) IVM_MUST_CHECK;
+/* The same of the keys that a tracked fact's children wait for: what the step under way changes of them. */
+ivm_status ivm__snapshot_orphans_changes(ivm_fact *fact, ivm_snapshot **snapshot) IVM_MUST_CHECK;
 
 void ivm__view_free(ivm_view *view);
 void ivm__table_free(ivm_table *table);

@@ -6,6 +6,7 @@
  * they read; rows that become equal by it stay apart in a bag and add up elsewhere. Until the first line of change_publish() nothing has changed,
  * so that a failure frees what was made and is done. Cost: a load and a store a cell of the table, a lookup a row and index. */
 #include "pending.h"
+#include "track.h"
 #include "weights.h"
 
 typedef struct change {
@@ -20,6 +21,8 @@ typedef struct change {
     ivm__index *whole;
     ivm__zset *pending; /* what is pending, in the order in which pending_next() finds it */
     uint32_t pending_count;
+    struct ivm__track **tracks; /* of the facts whose rows merge, in the order in which merged_next() finds them */
+    uint32_t tracks_count;
 } change;
 
 /* ---- Rows that may become equal ------------------------------------------------------------------------------------------------------ */
@@ -142,6 +145,78 @@ static ivm_status pending_make(change *it)
     return IVM_OK;
 }
 
+/* ---- Facts --------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_among(const uint32_t *columns, uint32_t count, uint32_t column)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < count; i++) {
+        found |= columns[i] == column;
+    }
+    return found;
+}
+
+/* Numbers without the column. */
+static void column_close(uint32_t *columns, uint32_t count, uint32_t dropped)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (columns[i] != UINT32_MAX) {
+            columns[i] = columns[i] == dropped ? UINT32_MAX : columns[i] - (columns[i] > dropped);
+        }
+    }
+}
+
+/* Whether the fact goes with the column. The parent's are columns of its key, which none may drop. */
+static bool fact_names(const ivm_fact *fact, const ivm_table *table, uint32_t column)
+{
+    return fact->child == table && is_among(fact->child_columns, fact->columns_count, column);
+}
+
+static void facts_drop(const ivm_table *table, uint32_t dropped)
+{
+    for (ivm_fact *fact = table->engine->facts, *next; fact; fact = next) {
+        next = fact->next;
+        if (fact_names(fact, table, dropped)) {
+            ivm__fact_drop(fact);
+        }
+    }
+}
+
+/* The next fact after `after` (NULL: the first) that counts rows of the table and stays. */
+static ivm_fact *counting_next(const ivm_table *table, uint32_t dropped, const ivm_fact *after)
+{
+    ivm_fact *fact = after ? after->next : table->engine->facts;
+    while (fact && !(fact->child == table && fact->track && !fact_names(fact, table, dropped))) {
+        fact = fact->next;
+    }
+    return fact;
+}
+
+/* Where rows merge, how many of them hold a key has changed, and their ids have. */
+static ivm_status tracks_make(change *it, uint32_t dropped)
+{
+    ivm_table *table = it->table;
+    uint32_t count = 0;
+    for (const ivm_fact *fact = NULL; (fact = counting_next(table, dropped, fact));) {
+        count++;
+    }
+    it->tracks = ivm__arena_allocate(it->scratch, count * sizeof *it->tracks);
+    if (!it->tracks) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    for (const ivm_fact *fact = NULL; (fact = counting_next(table, dropped, fact));) {
+        uint32_t *columns = ivm__arena_allocate(it->scratch, fact->columns_count * sizeof *columns);
+        if (!columns) {
+            return IVM_OUT_OF_MEMORY;
+        }
+        ivm__fact_child_columns(fact, columns);
+        column_close(columns, fact->columns_count, dropped);
+        IVM_TRY(ivm__track_remake(fact, &it->store, columns, &it->tracks[it->tracks_count]));
+        it->tracks_count++;
+    }
+    return IVM_OK;
+}
+
 /* ---- Making ------------------------------------------------------------------------------------------------------------------------------ */
 
 /* `dropped`: a column, or IVM__COLUMN_NEW where one is added, which is `added`. */
@@ -178,6 +253,9 @@ static ivm_status change_make(change *it, uint32_t dropped, const ivm__column *a
     }
     IVM_TRY(ivm__table_layout(memory, it->columns, it->heading, it->table->key_count == 0, &it->layout));
     IVM_TRY(store_make(it));
+    if (it->table->allow_negative && !added) {
+        IVM_TRY(tracks_make(it, dropped));
+    }
     return pending_make(it);
 }
 
@@ -187,6 +265,9 @@ static void change_free(change *it)
     for (uint32_t i = 0; i < it->pending_count; i++) {
         ivm__zset_deinit(&it->pending[i]);
     }
+    for (uint32_t i = 0; i < it->tracks_count; i++) {
+        ivm__track_discard(it->table->engine, it->tracks[i]);
+    }
     ivm__store_deinit(&it->store);
     ivm__heading_free(memory, it->heading);
     ivm__release(memory, it->columns, it->columns_count * sizeof *it->columns);
@@ -194,15 +275,6 @@ static void change_free(change *it)
 }
 
 /* ---- Publishing -------------------------------------------------------------------------------------------------------------------------- */
-
-static void column_close(uint32_t *columns, uint32_t count, uint32_t dropped)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (columns[i] != UINT32_MAX) {
-            columns[i] = columns[i] == dropped ? UINT32_MAX : columns[i] - (columns[i] > dropped);
-        }
-    }
-}
 
 static void used_close(const ivm_table *table, uint32_t dropped)
 {
@@ -235,6 +307,16 @@ static void numbers_close(ivm_table *table, uint32_t dropped)
     used_close(table, dropped);
 }
 
+/* The facts that name the column are gone already, so that those that stay are found in the same order. */
+static void tracks_publish(change *it)
+{
+    ivm_fact *fact = NULL;
+    for (uint32_t i = 0; i < it->tracks_count; i++) {
+        fact = counting_next(it->table, UINT32_MAX, fact);
+        ivm__track_replace(fact, it->tracks[i]);
+    }
+}
+
 static void heading_publish(ivm_table *table, ivm__heading *heading)
 {
     heading->older = table->heading;
@@ -258,6 +340,7 @@ static void change_publish(change *it)
         pending->rows.whole = it->pending[done].whole;
     }
     assert(done == it->pending_count);
+    tracks_publish(it);
     heading_publish(table, it->heading);
     ivm__store_replace(&table->store, &it->store);
     table->whole = it->whole;
@@ -372,15 +455,6 @@ static const ivm_view *reader_of(const ivm_table *table, uint32_t column)
     return NULL;
 }
 
-static bool is_among(const uint32_t *columns, uint32_t count, uint32_t column)
-{
-    bool found = false;
-    for (uint32_t i = 0; i < count; i++) {
-        found |= columns[i] == column;
-    }
-    return found;
-}
-
 static ivm_status drop_check(const ivm_table *table, uint32_t column, ivm_error *error)
 {
     const char *name = table->columns[column].name;
@@ -392,9 +466,9 @@ static ivm_status drop_check(const ivm_table *table, uint32_t column, ivm_error 
         return ivm__fail(error, IVM_IN_USE, "table %s: column %s is one of the key", table->name, name);
     }
     for (const ivm_fact *fact = table->engine->facts; fact; fact = fact->next) {
-        if ((fact->child == table && is_among(fact->child_columns, fact->columns_count, column)) ||
-            (fact->parent == table && is_among(fact->parent_columns, fact->columns_count, column))) {
-            return ivm__fail(error, IVM_IN_USE, "table %s: a foreign key names column %s", table->name, name);
+        assert(fact->parent != table || !is_among(fact->parent_columns, fact->columns_count, column));
+        if (fact_names(fact, table, column) && fact->pins) {
+            return ivm__fail(error, IVM_IN_USE, "table %s: a foreign key names column %s, and a view rests on it", table->name, name);
         }
     }
     if (table->columns_count == 1) {
@@ -415,6 +489,7 @@ static ivm_status drop_column(ivm_table *table, const char *column, ivm_error *e
         return change_fail(table, status, error);
     }
     char *name = table->columns[dropped].name;
+    facts_drop(table, dropped);
     numbers_close(table, dropped);
     change_publish(&it);
     ivm__release(&table->engine->memory, name, strlen(name) + 1);

@@ -4,22 +4,11 @@
  *     a parent row that went      unless its key came back, no child row may hold it after the batch
  *
  * Rows that were there before and stay need no look: they kept the fact. The child's rows are found through an index over its columns, built
- * when the first parent goes. */
+ * when the first parent goes; those that are not kept, by the count of the keys that they hold (track.h). */
 #include "enforce.h"
 
 #include "staging.h"
-
-/* The fact's columns of the child, in the order of the parent's key. */
-static void child_columns(const ivm_fact *fact, uint32_t *columns)
-{
-    for (uint32_t k = 0; k < fact->columns_count; k++) {
-        for (uint32_t i = 0; i < fact->columns_count; i++) {
-            if (fact->parent_columns[i] == fact->parent->key[k]) {
-                columns[k] = fact->child_columns[i];
-            }
-        }
-    }
-}
+#include "track.h"
 
 static bool is_held(const ivm__index *index, const ivm__keys *keys, uint32_t row)
 {
@@ -36,12 +25,13 @@ static bool is_held(const ivm__index *index, const ivm__keys *keys, uint32_t row
 static ivm_status violation(const ivm_fact *fact, const ivm__chunk *chunk, const uint32_t *columns, uint32_t row, bool gone,
                             ivm_error *error)
 {
-    char key[IVM__ROW_TEXT_SIZE];
+    char key[IVM__ROW_TEXT_SIZE], names[IVM__FACT_TEXT_SIZE];
+    ivm__fact_text(fact, names);
     ivm__stage_row_text(chunk, columns, fact->columns_count, row, key);
     return ivm__fail(error, IVM_FK_VIOLATION,
                      gone ? "table %s: rows still refer through %s to key %s of %s, which goes"
                           : "table %s: a row refers through %s to key %s, which is not in %s",
-                     fact->child->name, fact->child->columns[fact->child_columns[0]].name, key, fact->parent->name);
+                     fact->child->name, names, key, fact->parent->name);
 }
 
 /* Rows of the child with weight above 0 have their parents. */
@@ -52,7 +42,7 @@ static ivm_status children_have_parents(ivm__arena *scratch, const ivm_fact *fac
     if (!columns) {
         return ivm__fail_memory(error);
     }
-    child_columns(fact, columns);
+    ivm__fact_child_columns(fact, columns);
     if (ivm__index_keys(fact->parent->key_index, scratch, chunk, columns, false, &keys) != IVM_OK) {
         return ivm__fail_memory(error);
     }
@@ -65,17 +55,27 @@ static ivm_status children_have_parents(ivm__arena *scratch, const ivm_fact *fac
     return IVM_OK;
 }
 
+/* By which the child's rows that hold a key are found. */
+static ivm_status holders_find(ivm__arena *scratch, const ivm_fact *fact, ivm__index **holders)
+{
+    if (fact->track) {
+        *holders = ivm__track_holders(fact);
+        return IVM_OK;
+    }
+    uint32_t *columns = ivm__arena_allocate(scratch, fact->columns_count * sizeof *columns);
+    if (!columns) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    ivm__fact_child_columns(fact, columns);
+    return ivm__store_index(&fact->child->store, columns, fact->columns_count, false, holders);
+}
+
 /* No row of the child refers to a key that goes with a row of weight below 0. */
 static ivm_status parents_are_free(ivm__arena *scratch, const ivm_fact *fact, const ivm__chunk *chunk, ivm_error *error)
 {
-    uint32_t *columns = ivm__arena_allocate(scratch, fact->columns_count * sizeof *columns);
     ivm__index *holders;
     ivm__keys gone, wanted;
-    if (!columns) {
-        return ivm__fail_memory(error);
-    }
-    child_columns(fact, columns);
-    if (ivm__store_index(&fact->child->store, columns, fact->columns_count, false, &holders) != IVM_OK ||
+    if (holders_find(scratch, fact, &holders) != IVM_OK ||
         ivm__index_keys(fact->parent->key_index, scratch, chunk, fact->parent->key, false, &gone) != IVM_OK ||
         ivm__index_keys(holders, scratch, chunk, fact->parent->key, true, &wanted) != IVM_OK) {
         return ivm__fail_memory(error);

@@ -1,5 +1,8 @@
 /* Facts: declared foreign keys. A fact holds on to tables, not to names: it dies with either and attaches to no other. */
 #include "enforce.h"
+#include "track.h"
+
+#include <stdio.h>
 
 static ivm_status name_columns(const ivm_table *table, const char *names, uint32_t *columns, uint32_t capacity, uint32_t *count,
                                ivm_error *error)
@@ -88,6 +91,8 @@ ivm_status ivm__fact_make(ivm_table *child, const char *columns, ivm_table *pare
 void ivm__fact_free(ivm_fact *fact)
 {
     ivm__memory *memory = &fact->engine->memory;
+    assert(!fact->telling);
+    ivm__track_free(fact);
     ivm__release(memory, fact->child_columns, fact->columns_capacity * sizeof(uint32_t));
     ivm__release(memory, fact->parent_columns, fact->columns_capacity * sizeof(uint32_t));
     ivm__release(memory, fact, sizeof *fact);
@@ -104,25 +109,69 @@ void ivm__fact_drop(ivm_fact *fact)
     ivm__fact_free(fact);
 }
 
+void ivm__fact_child_columns(const ivm_fact *fact, uint32_t *columns)
+{
+    for (uint32_t k = 0; k < fact->columns_count; k++) {
+        for (uint32_t i = 0; i < fact->columns_count; i++) {
+            if (fact->parent_columns[i] == fact->parent->key[k]) {
+                columns[k] = fact->child_columns[i];
+            }
+        }
+    }
+}
+
+static const char *key_column_name(const ivm_fact *fact, uint32_t nth)
+{
+    uint32_t i = 0;
+    while (fact->parent_columns[i] != fact->parent->key[nth]) {
+        i++;
+    }
+    return fact->child->columns[fact->child_columns[i]].name;
+}
+
+void ivm__fact_text(const ivm_fact *fact, char text[IVM__FACT_TEXT_SIZE])
+{
+    int used = 0;
+    for (uint32_t k = 0; k < fact->columns_count && used < IVM__FACT_TEXT_SIZE; k++) {
+        used += snprintf(text + used, (size_t)(IVM__FACT_TEXT_SIZE - used), "%s%s%s", k ? ", " : "(", key_column_name(fact, k),
+                         k + 1 == fact->columns_count ? ")" : "");
+    }
+}
+
+/* ---- Declared ---------------------------------------------------------------------------------------------------------------------- */
+
 /* Whether a fact may be trusted so. */
-static ivm_status check_trust(const ivm_fact *fact, ivm_trust trust, ivm_error *error)
+static ivm_status check_trust(const ivm_fact *fact, ivm_error *error)
 {
     const ivm_table *child = fact->child;
-    if (trust == IVM_TRACKED) {
-        return ivm__fail(error, IVM_UNSUPPORTED, "foreign key of %s: rely and enforced facts are supported, tracked ones are not",
-                         child->name);
-    }
-    if (trust == IVM_ENFORCED && child->allow_negative) {
+    if (fact->trust == IVM_ENFORCED && child->allow_negative) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "foreign key of %s: it allows negative weights, and no fact of it is enforced",
                          child->name);
     }
-    if (trust != IVM_RELY && child->transient && child->came) {
-        return ivm__fail(error, IVM_UNSUPPORTED, "foreign key of %s: it does not keep its rows, and some have come and gone", child->name);
+    if (fact->trust != IVM_RELY && child->transient && child->came) {
+        return ivm__fail(error, IVM_UNSUPPORTED,
+                         "foreign key of %s: rows that have come since it was made are not kept, and none can be %s", child->name,
+                         fact->trust == IVM_TRACKED ? "counted" : "judged");
     }
-    return trust == IVM_ENFORCED ? ivm__enforce_present(&fact->engine->scratch, fact, error) : IVM_OK;
+    if (fact->trust == IVM_TRACKED && child->transient && child->allow_negative) {
+        return ivm__fail(error, IVM_UNSUPPORTED,
+                         "foreign key of %s: its rows are not kept, and without them +1 and -1 of one key cannot be told from nothing",
+                         child->name);
+    }
+    return IVM_OK;
 }
 
-static void publish(ivm_fact *fact, ivm_trust trust)
+/* Counts or judges what is there. */
+static ivm_status take_up(ivm_fact *fact, ivm_error *error)
+{
+    IVM_TRY(check_trust(fact, error));
+    if (fact->trust == IVM_ENFORCED && !fact->child->transient) {
+        IVM_TRY(ivm__enforce_present(&fact->engine->scratch, fact, error));
+    }
+    return ivm__track_needed(fact) ? ivm__track_make(fact, error) : IVM_OK;
+}
+
+static void publish(ivm_fact *fact)
 {
     ivm_engine *engine = fact->engine;
     ivm_fact **last = &engine->facts;
@@ -130,7 +179,6 @@ static void publish(ivm_fact *fact, ivm_trust trust)
         last = &(*last)->next;
     }
     *last = fact;
-    fact->trust = trust;
     fact->id = ++engine->ids;
     engine->facts_version++;
 }
@@ -149,9 +197,10 @@ ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_ta
     ivm_fact *made = NULL;
     ivm_status status = ivm__fact_make(child, columns, parent, parent_columns, &made, error);
     if (status == IVM_OK) {
-        status = check_trust(made, trust, error);
+        made->trust = trust;
+        status = take_up(made, error);
         if (status == IVM_OK) {
-            publish(made, trust);
+            publish(made);
         } else {
             ivm__fact_free(made);
         }
@@ -170,9 +219,49 @@ ivm_status ivm_foreign_key_remove(ivm_fact *fact, ivm_error *error)
     }
     ivm_engine *engine = fact->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
-    ivm__fact_drop(fact);
+    ivm_status status = IVM_OK;
+    if (fact->pins) {
+        status = ivm__fail(error, IVM_IN_USE, "a view rests on the foreign key of %s to %s: it reads rows that are not kept",
+                           fact->child->name, fact->parent->name);
+    } else {
+        ivm__fact_drop(fact);
+        ivm__engine_settle(engine);
+    }
     ivm__engine_leave(engine);
+    return status;
+}
+
+/* ---- How it stands ----------------------------------------------------------------------------------------------------------------- */
+
+ivm_status ivm_fact_status(ivm_fact *fact, ivm_fact_state *state, ivm_error *error)
+{
+    if (!fact || !state || state->version > IVM_FACT_STATE_VERSION) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_fact_status: a fact and a state of version %u are wanted",
+                         IVM_FACT_STATE_VERSION);
+    }
+    IVM_TRY(ivm__engine_enter_reading(fact->engine, error));
+    state->trust = fact->trust;
+    ivm__track_count(fact, &state->orphans, &state->orphans_keys);
+    ivm__engine_leave_reading(fact->engine);
     return IVM_OK;
+}
+
+ivm_status ivm_fact_watch(ivm_fact *fact, ivm_orphans_changed changed, void *context, ivm_error *error)
+{
+    if (!fact) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_fact_watch: a fact is wanted");
+    }
+    IVM_TRY(ivm__engine_enter(fact->engine, error));
+    ivm_status status = IVM_OK;
+    if (fact->trust == IVM_TRACKED) {
+        fact->changed = changed;
+        fact->changed_context = context;
+    } else {
+        status = ivm__fail(error, IVM_INVALID_ARGUMENT, "the foreign key of %s to %s is not tracked: it has no orphans to tell of",
+                           fact->child->name, fact->parent->name);
+    }
+    ivm__engine_leave(fact->engine);
+    return status;
 }
 
 /* ---- What can be asked --------------------------------------------------------------------------------------------------------------- */

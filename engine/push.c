@@ -1,12 +1,15 @@
 /* Pushing: one batch carried through tables and views as a whole or not at all.
  *
- *     stage and apply to the tables, run the views (step.c), keep what waits (transient.c)        then   commit all        or   undo all        and tell who asked to be told
+ *     stage and apply to the tables, count who waits for parents (track.c), judge facts (enforce.c), run the views (step.c),
+ *     keep rows that wait (transient.c)
+ *     then   commit all        or   undo all        and tell who asked to be told
  *
  * Everything that can fail stands before the first commit. Cost beyond the batch's own: one call an operator and a few words a table. */
 #include "batch.h"
 #include "enforce.h"
 #include "stage.h"
 #include "step.h"
+#include "track.h"
 #include "transient.h"
 
 /* ---- The push -------------------------------------------------------------------------------------------------------------------- */
@@ -16,6 +19,9 @@ static ivm_status push(ivm__step *step, void *subject)
     const ivm_batch *batch = subject;
     ivm_engine *engine = step->engine;
     ivm_status status = ivm__stage_apply(step, batch);
+    if (status == IVM_OK) {
+        status = ivm__track_step(step);
+    }
     if (status == IVM_OK) {
         status = ivm__enforce_check(step);
     }
@@ -27,10 +33,12 @@ static ivm_status push(ivm__step *step, void *subject)
     }
     if (status != IVM_OK) {
         ivm__views_undo(engine);
+        ivm__track_undo(engine);
         ivm__stage_undo(engine);
         return status;
     }
     ivm__views_commit(step);
+    ivm__track_commit(engine);
     ivm__stage_commit(engine);
     engine->pushes++;
     step->stats->batches = 1;

@@ -7,6 +7,7 @@
  * pending delta; rows that only came since are not looked up. */
 #include "pending.h"
 #include "step.h"
+#include "track.h"
 
 static ivm_status refresh_run(ivm__step *step, ivm_view *view)
 {
@@ -21,6 +22,7 @@ static ivm_status refresh_run(ivm__step *step, ivm_view *view)
     ivm__pendings_lift(view);
     step->splits = NULL; /* they were of what was laid */
     step->refreshing = false;
+    step->splits = NULL; /* they were those of the tables laid over */
     step->since = since;
     return status;
 }
@@ -36,12 +38,14 @@ static ivm_status refresh(ivm__step *step, void *subject)
         }
         if (status != IVM_OK) {
             ivm__views_undo(step->engine);
+            ivm__track_undo(step->engine);
             return status;
         }
         ivm__pendings_clear(view);
         view->clock = step->engine->pushes;
     }
     ivm__views_commit(step);
+    ivm__track_commit(step->engine);
     return IVM_OK;
 }
 

@@ -3,6 +3,8 @@
  * there when it was taken. The changes of a step are few: they are copied. */
 #include "snapshot.h"
 
+#include "track.h"
+
 uint64_t ivm__snapshot_epoch(const ivm_snapshot *snapshot)
 {
     return snapshot->epoch;
@@ -183,6 +185,35 @@ ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *
     uint32_t key_count = table->key_count ? table->key_count : table->columns_count;
     ivm_status status = snapshot_take(table->engine, &table->store, NULL, table->key_count ? table->key : NULL, key_count, snapshot);
     ivm__engine_leave_reading(table->engine);
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(error);
+}
+
+ivm_status ivm__snapshot_orphans_changes(ivm_fact *fact, ivm_snapshot **snapshot)
+{
+    return snapshot_take(fact->engine, ivm__track_waiting(fact), ivm__store_changes, NULL, fact->columns_count, snapshot);
+}
+
+/* Of a fact that nobody waits under: no keys, of the types that keys have. */
+static ivm_status snapshot_of_no_orphans(const ivm_fact *fact, ivm_snapshot **taken)
+{
+    ivm__zset none;
+    IVM_TRY(ivm__track_keys(fact, &none));
+    ivm_status status = snapshot_take(fact->engine, &none.store, ivm__store_changes, NULL, fact->columns_count, taken);
+    ivm__zset_deinit(&none);
+    return status;
+}
+
+ivm_status ivm_read_orphans(ivm_fact *fact, ivm_snapshot **snapshot, ivm_error *error)
+{
+    if (!fact || !snapshot) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_read_orphans: fact and snapshot are wanted");
+    }
+    ivm_engine *engine = fact->engine;
+    IVM_TRY(ivm__engine_enter_reading(engine, error));
+    ivm_status status = fact->trust == IVM_TRACKED
+                            ? snapshot_take(engine, ivm__track_waiting(fact), NULL, NULL, fact->columns_count, snapshot)
+                            : snapshot_of_no_orphans(fact, snapshot);
+    ivm__engine_leave_reading(engine);
     return status == IVM_OK ? IVM_OK : ivm__fail_memory(error);
 }
 

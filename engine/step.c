@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "pending.h"
+#include "track.h"
 
 /* ---- Views ----------------------------------------------------------------------------------------------------------------------- */
 
@@ -50,6 +51,18 @@ static ivm_status telling_make(ivm__step *step, ivm_view *view)
     return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
 }
 
+static ivm_status fact_telling_make(ivm__step *step, ivm_fact *fact)
+{
+    ivm__row_id row;
+    ivm__weight weight;
+    uint32_t next = 0;
+    if (!fact->changed || ivm__store_changes(ivm__track_waiting(fact), &next, 1, &row, &weight) == 0) {
+        return IVM_OK;
+    }
+    ivm_status status = ivm__snapshot_orphans_changes(fact, &fact->telling);
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+}
+
 ivm_status ivm__views_run(ivm__step *step, bool pushed)
 {
     for (ivm_view *view = step->engine->views; view; view = view->next) {
@@ -57,6 +70,9 @@ ivm_status ivm__views_run(ivm__step *step, bool pushed)
     }
     for (ivm_view *view = step->engine->views; view; view = view->next) {
         IVM_TRY(telling_make(step, view));
+    }
+    for (ivm_fact *fact = step->engine->facts; fact; fact = fact->next) {
+        IVM_TRY(fact_telling_make(step, fact));
     }
     return IVM_OK;
 }
@@ -86,6 +102,10 @@ void ivm__views_undo(ivm_engine *engine)
             ivm__program_undo(&view->program);
         }
     }
+    for (ivm_fact *fact = engine->facts; fact; fact = fact->next) {
+        ivm_snapshot_close(fact->telling);
+        fact->telling = NULL;
+    }
 }
 
 /* ---- Callbacks ------------------------------------------------------------------------------------------------------------------- */
@@ -103,11 +123,24 @@ static void views_tell(ivm_engine *engine)
     }
 }
 
+static void facts_tell(ivm_engine *engine)
+{
+    for (ivm_fact *fact = engine->facts; fact; fact = fact->next) {
+        ivm_snapshot *telling = fact->telling;
+        if (telling) {
+            fact->telling = NULL;
+            fact->changed(fact->changed_context, fact, telling);
+            ivm_snapshot_close(telling);
+        }
+    }
+}
+
 void ivm__engine_leave_telling(ivm_engine *engine)
 {
     atomic_store(&engine->teller, pthread_self());
     atomic_store(&engine->telling, true);
     ivm__engine_leave_reading(engine);
+    facts_tell(engine);
     views_tell(engine);
     atomic_store(&engine->telling, false);
     pthread_mutex_unlock(&engine->turn);

@@ -1,6 +1,7 @@
 /* Rows that wait: which rows of a chunk do, those of a delta put aside, those whose parents have come let go. See transient.h. */
 #include "transient.h"
 
+#include "track.h"
 #include "weights.h"
 
 /* ---- Hops in force ------------------------------------------------------------------------------------------------------------------ */
@@ -74,18 +75,6 @@ static ivm_table *hop_child(const ivm__hops *hops, uint32_t hop)
 {
     assert(hops->hop[hop].fact->child == (hops->hop[hop].from == IVM__HOP_ROW ? hops->table : hops->hop[hops->hop[hop].from].fact->parent));
     return hops->hop[hop].fact->child;
-}
-
-/* The fact's columns of the child, in the order of the parent's key. */
-static void child_columns(const ivm_fact *fact, uint32_t *columns)
-{
-    for (uint32_t k = 0; k < fact->columns_count; k++) {
-        for (uint32_t i = 0; i < fact->columns_count; i++) {
-            if (fact->parent_columns[i] == fact->parent->key[k]) {
-                columns[k] = fact->child_columns[i];
-            }
-        }
-    }
 }
 
 /* Reads columns of these rows into a chunk of the table's columns that may have some of them already. False: out of memory. */
@@ -181,7 +170,7 @@ static ivm_status hop_follow(const walk *it, uint32_t hop)
         return IVM_OUT_OF_MEMORY;
     }
     memset(found, 0xff, rows_count * sizeof *found); /* IVM__ROW_NONE */
-    child_columns(fact, columns);
+    ivm__fact_child_columns(fact, columns);
     IVM_TRY(hop_rows(it, hop, positions, &rows));
     if (rows->rows_count == 0) {
         return IVM_OK;
@@ -195,11 +184,25 @@ static ivm_status hop_follow(const walk *it, uint32_t hop)
     return IVM_OK;
 }
 
+/* Whether, as the step leaves it, any row refers along a tracked fact to a parent that is not there. */
+static bool anyone_waits(const ivm__hops *hops)
+{
+    bool waits = false;
+    for (uint32_t h = 0; h < hops->count; h++) {
+        const ivm_fact *fact = hops->hop[h].fact;
+        waits |= fact->trust == IVM_TRACKED && ivm__track_waiting(fact)->rows_live > 0;
+    }
+    return waits;
+}
+
 /* waits[i] is set for rows that wait for one of the views. The chunk has the columns of the table's own facts. */
 static ivm_status rows_wait(ivm__step *step, const ivm_table *table, const ivm__chunk *chunk, bool *waits)
 {
     memset(waits, false, chunk->rows_count * sizeof *waits);
     for (const ivm__hops *hops = table->hops; hops; hops = hops->next_of_table) {
+        if (!anyone_waits(hops)) {
+            continue;
+        }
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
         walk it = { .step = step, .hops = hops, .chunk = chunk };
         it.found = ivm__arena_allocate(step->scratch, hops->count * sizeof *it.found);
@@ -209,9 +212,7 @@ static ivm_status rows_wait(ivm__step *step, const ivm_table *table, const ivm__
         }
         memset(it.state, 0, chunk->rows_count);
         for (uint32_t h = 0; h < hops->count; h++) {
-            if (hops->hop[h].waits) {
-                IVM_TRY(hop_follow(&it, h));
-            }
+            IVM_TRY(hop_follow(&it, h));
         }
         for (uint32_t i = 0; i < chunk->rows_count; i++) {
             waits[i] |= it.state[i] == WAITING;
@@ -235,31 +236,18 @@ static ivm_status whole_make(ivm__step *step, ivm_table *table)
     return table->whole ? IVM_OK : ivm__store_index(&table->store, columns, table->columns_count, true, &table->whole);
 }
 
-/* Takes what goes from rows that are there: of one that never came nothing is known. */
-static ivm_status rows_take(ivm__step *step, ivm_table *table, const ivm__chunk *chunk)
-{
-    ivm__keys keys;
-    IVM_TRY(ivm__index_keys(table->whole, step->scratch, chunk, NULL, true, &keys));
-    for (uint32_t i = 0; i < chunk->rows_count; i++) {
-        uint32_t next = 0;
-        ivm__row_id row = ivm__index_find(table->whole, keys.words + (size_t)i * keys.words_count, keys.hashes[i], &next);
-        ivm__weight weight = row == IVM__ROW_NONE ? 0 : ivm__store_weight(&table->store, row, IVM__READ_CUR);
-        if (weight != 0) {
-            ivm__weight after = weight + ivm__chunk_weight(chunk, i);
-            IVM_TRY(ivm__store_touch(&table->store, row));
-            ivm__store_weight_set(&table->store, row, after > 0 ? after : 0);
-        }
-    }
-    return IVM_OK;
-}
-
-/* The chosen rows that come, or those that go. */
-static ivm_status rows_add(ivm__step *step, ivm_table *table, const ivm__chunk *chunk, const bool *waits, bool come)
+/* The rows of the chunk that wait, those that come; of a table whose weights may be below zero both kinds. */
+static ivm_status rows_come(ivm__step *step, ivm_table *table, const ivm__chunk *chunk)
 {
     uint32_t rows[IVM__CHUNK_ROWS], count = 0;
+    bool *waits = ivm__arena_allocate(step->scratch, chunk->rows_count * sizeof *waits);
+    if (!waits) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    IVM_TRY(rows_wait(step, table, chunk, waits));
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
         rows[count] = i;
-        count += waits[i] && (table->allow_negative || (ivm__chunk_weight(chunk, i) > 0) == come);
+        count += waits[i] && (table->allow_negative || ivm__chunk_weight(chunk, i) > 0);
     }
     if (count == 0) {
         return IVM_OK;
@@ -272,23 +260,47 @@ static ivm_status rows_add(ivm__step *step, ivm_table *table, const ivm__chunk *
         return IVM_OUT_OF_MEMORY;
     }
     IVM_TRY(whole_make(step, table));
-    return come ? ivm__store_add(&table->store, table->whole, step->scratch, chosen, NULL, 1) : rows_take(step, table, chosen);
+    return ivm__store_add(&table->store, table->whole, step->scratch, chosen, NULL, 1);
 }
 
-/* The delta's rows that wait. Of a table whose weights may be below zero both kinds add up. */
+/* Takes what goes from rows that are there, whether or not they wait still. Of a row that is not there nothing is known: its parents have come, or
+ * it never did. */
+static ivm_status rows_go(ivm__step *step, ivm_table *table, const ivm__chunk *chunk)
+{
+    ivm__keys keys;
+    IVM_TRY(ivm__index_keys(table->whole, step->scratch, chunk, NULL, true, &keys));
+    for (uint32_t i = 0; i < chunk->rows_count; i++) {
+        uint32_t next = 0;
+        ivm__weight change = ivm__chunk_weight(chunk, i), weight = 0;
+        ivm__row_id row = IVM__ROW_NONE;
+        if (change < 0) {
+            row = ivm__index_find(table->whole, keys.words + (size_t)i * keys.words_count, keys.hashes[i], &next);
+        }
+        if (row != IVM__ROW_NONE) {
+            weight = ivm__store_weight(&table->store, row, IVM__READ_CUR);
+        }
+        if (weight != 0) {
+            IVM_TRY(ivm__store_touch(&table->store, row));
+            ivm__store_weight_set(&table->store, row, weight + change > 0 ? weight + change : 0);
+        }
+    }
+    return IVM_OK;
+}
+
 static ivm_status delta_keep(ivm__step *step, ivm_table *table)
 {
     const ivm__table_delta *delta = &table->delta;
+    bool come = false, go = delta->shape == IVM_MIXED && !table->allow_negative;
+    for (const ivm__hops *hops = table->hops; hops; hops = hops->next_of_table) {
+        come |= anyone_waits(hops);
+    }
     for (uint32_t c = 0; c < delta->chunks_count; c++) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
-        bool *waits = ivm__arena_allocate(step->scratch, delta->chunks[c]->rows_count * sizeof *waits);
-        if (!waits) {
-            return IVM_OUT_OF_MEMORY;
+        if (come) {
+            IVM_TRY(rows_come(step, table, delta->chunks[c]));
         }
-        IVM_TRY(rows_wait(step, table, delta->chunks[c], waits));
-        IVM_TRY(rows_add(step, table, delta->chunks[c], waits, true));
-        if (delta->shape == IVM_MIXED && !table->allow_negative) {
-            IVM_TRY(rows_add(step, table, delta->chunks[c], waits, false));
+        if (go && table->store.rows_live > 0) {
+            IVM_TRY(rows_go(step, table, delta->chunks[c]));
         }
         ivm__arena_back(step->scratch, mark);
     }

@@ -6,8 +6,8 @@
  *     store' = (store + delta, where the row waits)  -  rows that wait no longer
  *
  * A join needs no more of the rows of before: a fresh parent joins only rows that waited for it. While the views run the store is as it was
- * before the step; it changes after them. Cost of a push: nothing where no fact is tracked or nobody waits along it; else a lookup for each row
- * of the delta and fact. A fresh parent costs a lookup, and what waited for it a check a row. */
+ * before the step; it changes after them. Cost of a push: nothing where no fact is tracked or nobody waits along one; else a lookup for each row
+ * of the delta and fact. A fresh parent costs a lookup while rows wait, and what waited for it a check a row. */
 #ifndef IVM__TRANSIENT_H
 #define IVM__TRANSIENT_H
 
@@ -19,7 +19,6 @@
 typedef struct ivm__hop {
     ivm_fact *fact;
     uint32_t from; /* an earlier hop */
-    bool waits;    /* a row may wait at this hop or at one that goes on from it: one of them is tracked */
 } ivm__hop;
 
 /* How a join reaches all its other leaves from the leaf of a transient table; a view's, and listed for the table where its rows may wait. */

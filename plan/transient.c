@@ -68,20 +68,6 @@ static ivm_status leaves_reach(const ivm__graph *graph, const ivm_engine *engine
     return IVM_OK;
 }
 
-/* At which hops a row may wait, from the last to the first. */
-static void mark_waits(ivm__hops *hops)
-{
-    for (uint32_t h = hops->count; h > 0; h--) {
-        ivm__hop *hop = &hops->hop[h - 1];
-        hop->waits |= hop->fact->trust == IVM_TRACKED;
-        hops->waits |= hop->waits;
-        if (hop->waits && hop->from != IVM__HOP_ROW) {
-            assert(hop->from < h - 1);
-            hops->hop[hop->from].waits = true;
-        }
-    }
-}
-
 static ivm_status leaves_check(const ivm_view *view, const ivm__graph *graph, const ivm_table *lost, const uint32_t *hop_of,
                                ivm_error *error)
 {
@@ -142,7 +128,9 @@ static ivm_status check_join(ivm_view *view, const ivm__graph *graph, ivm_error 
     if (leaves_reach(graph, view->engine, leaf, hops, hop_of) != IVM_OK) {
         return ivm__fail_memory(error);
     }
-    mark_waits(hops);
+    for (uint32_t h = 0; h < hops->count; h++) {
+        hops->waits |= hops->hop[h].fact->trust == IVM_TRACKED;
+    }
     return leaves_check(view, graph, hops->table, hop_of, error);
 }
 

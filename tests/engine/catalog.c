@@ -272,13 +272,12 @@ Test(engine_catalog, a_fact_pairs_columns_with_the_whole_key)
     refuses_fact("a", "a", IVM_INVALID_ARGUMENT, "whole key");
 }
 
-Test(engine_catalog, trust_that_is_not_built_is_unsupported)
+Test(engine_catalog, facts_of_no_trust_or_table_are_refused)
 {
     ivm_fact *fact = NULL;
     child = make("c", NULL);
     parent = make("p", "a");
     int64_t blocks = allocator.blocks;
-    failed(ivm_foreign_key_declare(child, "d", parent, "a", IVM_TRACKED, &fact, &error), IVM_UNSUPPORTED, "c");
     failed(ivm_foreign_key_declare(child, "e", parent, "a", IVM_TRACKED, &fact, &error), IVM_UNKNOWN_COLUMN, "e");
     failed(ivm_foreign_key_declare(child, "d", parent, "a", (ivm_trust)3, &fact, &error), IVM_INVALID_ARGUMENT, "trust");
     failed(ivm_foreign_key_declare(NULL, "d", parent, "a", IVM_RELY, &fact, &error), IVM_INVALID_ARGUMENT, "two tables");
