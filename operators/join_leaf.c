@@ -128,7 +128,7 @@ static bool may_cancel(const ivm__join_leaf *leaf, const ivm__step *step)
 {
     const ivm_table *table = leaf->bare.table;
     uint32_t columns_count = table ? table->columns_count : leaf->columns_count; /* some may have come since the leaf was made */
-    if (leaf->kept_count == columns_count || ivm__source_delta_shape(step, leaf->bare) != IVM_MIXED) {
+    if (!leaf->prune.narrow || leaf->kept_count == columns_count || ivm__source_delta_shape(step, leaf->bare) != IVM_MIXED) {
         return false;
     }
     for (uint32_t k = 0; table && k < table->key_count; k++) {
@@ -165,9 +165,7 @@ static ivm_status bare_gather(ivm__join_leaf *leaf, ivm__step *step)
 
 static ivm_status bare_settle(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step)
 {
-    /* Under the other settings a leaf is empty or not as its plan says, with all its columns. */
-    bool by_row = step->planner.fk_pruning == IVM_FK_PRUNING_ROW;
-    bool cancels = by_row && !leaf->prune.whole && !step->initial && may_cancel(leaf, step);
+    bool cancels = !leaf->prune.whole && !step->initial && may_cancel(leaf, step);
     if (!leaf->prune.whole && !leaf->prune.aside && !cancels) {
         leaf->delta_rows = ivm__source_delta_rows(step, leaf->bare);
         return IVM_OK;

@@ -10,9 +10,10 @@ Replays scenarios with the built command under every setting of the planner and 
   step, and terms of stated facts (terms).
 
 A file's own "set" lines win over the settings. What a case with join terms states holds for skip_empty on; where it is off the oracle
-states it anew: terms, and pushes of too many masks. What the views of a random scenario hold after each step must be the same to the bit
-under every setting: the digests that the command gives of it are compared, and one that differs does not hold. One process takes many
-files; one that crashes is asked again file by file. The last line is "N passed, N failed"; the exit code is 1 if any failed.
+states it anew: terms, and pushes of too many masks. Where it is off every view is audited after each step, too. What the views of a random
+scenario hold after each step must be the same to the bit under every setting: the digests that the command gives of it are compared, and one
+that differs does not hold. One process takes many files; one that crashes is asked again file by file. The last line is "N passed, N failed";
+the exit code is 1 if any failed.
 """
 import argparse
 import itertools
@@ -195,7 +196,7 @@ def replay(ivm, options, files):
 def run_setting(pool, ivm, setting, files, wanted):
     """`wanted`: the digests of the files that must have one under every setting, as they are found."""
     rule, pruning, skip = setting
-    options = ["--join-rule", rule, "--fk-pruning", pruning, "--skip-empty", skip]
+    options = ["--join-rule", rule, "--fk-pruning", pruning, "--skip-empty", skip] + (["--audit"] if skip == "no" else [])
     parts = [files[first:first + FILES_A_PROCESS] for first in range(0, len(files), FILES_A_PROCESS)]
     bad = {}
     for part, digests in pool.starmap(replay, [(ivm, options, part) for part in parts], chunksize=1):

@@ -484,7 +484,9 @@ Test(plan_explain, text_is_for_reading)
     push(product, IVM_INSERT, "1,ax");
     push(sale, IVM_INSERT, "1,7,10 2,7,5");
     push(product, IVM_UPSERT, "1,axe");
-    char *text = explain(star, NULL, IVM_EXPLAIN_TEXT);
+    char *text = explain(star, NULL, IVM_EXPLAIN_TEXT), *indexes = strstr(text, "  index ");
+    cr_assert_not_null(indexes);
+    *indexes = 0; /* explain_indexes.c has those */
     cr_assert_str_eq(text, "view star, last push\n"
                            "join 0 of 3 leaves\n"
                            "  leaf 0  s (table sale): unchanged\n"
