@@ -126,6 +126,12 @@ static void write_terms(ivm__writer *writer, const ivm__told_join *join)
     ivm__write(writer, "]");
 }
 
+static const char *pruning_word(ivm_fk_pruning pruning)
+{
+    static const char *const words[] = { "off", "batch", "row" };
+    return words[pruning];
+}
+
 static void write_index(ivm__writer *writer, const ivm__graph *graph, const ivm__told_index *told)
 {
     const ivm__join_index *index = &told->index;
@@ -172,8 +178,9 @@ static void write_join(ivm__writer *writer, const ivm__told_join *join)
     write_count(writer, "empty", decision->counts.empty);
     write_count(writer, "run", decision->counts.run);
     write_masks(writer, join);
-    ivm__write(writer, ", \"join_rule\": \"%s\", \"estimated_probes\": {\"mobius\": %.17g, \"telescoping\": %.17g}",
-               decision->telescoping ? "telescoping" : "mobius", decision->estimate_mobius, decision->estimate_telescoping);
+    ivm__write(writer, ", \"fk_pruning\": \"%s\", \"join_rule\": \"%s\", \"estimated_probes\": {\"mobius\": %.17g, \"telescoping\": %.17g}",
+               pruning_word(decision->options.fk_pruning), decision->telescoping ? "telescoping" : "mobius", decision->estimate_mobius,
+               decision->estimate_telescoping);
     write_terms(writer, join);
     write_indexes(writer, join);
     ivm__write(writer, "}");

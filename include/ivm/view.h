@@ -143,7 +143,7 @@ typedef struct ivm_explain_options {
  *    "facts": [{"child": leaf, "parent": leaf, "on": [[child column, parent column] ...]}], "skip_mask": "0110",
  *    "all", "pruned", "empty", "run": counts of masks, "masks": the first 64 that are run, in ascending order,
  *    "all_masks": [{"mask", "state": "pruned"|"empty"|"run"}] for up to six leaves,
- *    "join_rule": "mobius"|"telescoping", "estimated_probes": {"mobius", "telescoping"},
+ *    "fk_pruning": "off"|"batch"|"row", "join_rule": "mobius"|"telescoping", "estimated_probes": {"mobius", "telescoping"},
  *    "terms": [{"mask", "sign", "driver", "readings": ["delta"|"cur"|"old" ...], "probes": [{"leaf", "on": [[column, column] ...]}]}] (the first 64),
  *    "indexes": [{"leaf", "columns", "built": bool, "bytes", "drivers": leaves whose terms read it}]}
  * "fresh", "gone" and "changed" count the rows of the leaf's table's delta by what happened to their keys (an update is two changed rows), tracked
