@@ -45,8 +45,7 @@ ivm_status ivm__join_prepare(ivm__operator *self, ivm__step *step, uint64_t driv
     return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(step->error) : status;
 }
 
-/* The index over the probe's columns, which an old heading may number otherwise than the store. */
-static const ivm__index *index_find(const ivm__join_leaf *leaf, const ivm__join_probe *probe)
+const ivm__index *ivm__join_index_find(const ivm__join_leaf *leaf, const ivm__join_probe *probe)
 {
     uint32_t columns[IVM_TABLE_COLUMNS_MAX];
     if (!ivm__leaf_is_bare(leaf)) {
@@ -69,7 +68,7 @@ bool ivm__join_index_of(const ivm__operator *self, uint32_t driver, uint32_t lea
     for (uint32_t i = 0; i + 1 < join->leaves_count; i++) {
         const ivm__join_probe *probe = &join->orders[driver].probes[i];
         if (probe->leaf == leaf && probe->keys_count) {
-            *found = (ivm__join_index){ leaf, probe->keys_count, probe->to, index_find(&join->leaves[leaf], probe) };
+            *found = (ivm__join_index){ leaf, probe->keys_count, probe->to, ivm__join_index_find(&join->leaves[leaf], probe) };
             return true;
         }
     }

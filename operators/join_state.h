@@ -3,8 +3,7 @@
  *     join.c         the operator: a step from gathered deltas to checked weights        join_create.c   made from its spec
  *     join_leaf.c    a leaf's delta, its kept rows, its delta as rows that are probed    join_gather.c   chunks taken in by a leaf
  *     join_term.c    a term: sources, driver chunks, what is emitted                     join_probe.c    one chunk through one probe
- *     join_weights.c net weights of joined rows, judged where they could leave int64
- *     join_prepare.c indexes built ahead of the terms that read them, and told of */
+ *     join_drop.c    terms that can match nothing, before indexes are made for them  join_prepare.c  indexes built ahead of terms, and told of */
 #ifndef IVM__JOIN_STATE_H
 #define IVM__JOIN_STATE_H
 
@@ -187,11 +186,15 @@ typedef struct ivm__join_run {
     ivm__probe_source sources[IVM_JOIN_LEAVES_MAX];
 } ivm__join_run;
 
-/* Points the run at this driver and, through its order, at the stores and indexes that the readings name; makes what is missing. */
-ivm_status ivm__join_run_prepare(ivm__join_run *run, uint32_t driver, const uint8_t *readings) IVM_MUST_CHECK;
-/* The same for one probe: where it looks under this ivm__leaf_reading. */
+/* Where one probe looks under this ivm__leaf_reading: a store and its index, made if they are missing. */
 ivm_status ivm__join_source_prepare(const ivm__join_run *run, const ivm__join_probe *probe, uint8_t reading,
                                     ivm__probe_source *source) IVM_MUST_CHECK;
+/* The index over the probe's columns of the leaf's rows, which an old heading may number otherwise than the store; NULL: there is none yet. */
+const ivm__index *ivm__join_index_find(const ivm__join_leaf *leaf, const ivm__join_probe *probe);
+/* Whether the term can be dropped before anything is made for it (join_drop.c). `run` has its driver and order. */
+ivm_status ivm__join_term_misses(const ivm__join_run *run, const ivm__term *term, bool *misses) IVM_MUST_CHECK;
+/* Compact rows of the driver as a chunk of the join's columns, nothing copied. NULL: out of memory. */
+ivm__chunk *ivm__join_driver_chunk(const ivm__join_run *run, const ivm__chunk *compact);
 /* Carries compact rows of the driver through all probes. */
 ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact) IVM_MUST_CHECK;
 /* Carries a chunk of the join's columns through the probes from the depth-th on, and emits what comes out. */

@@ -178,17 +178,26 @@ static ivm_status send_ahead(const ivm__join_run *run, const ivm__chunk *chunk)
     return IVM_OK;
 }
 
-ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact)
+ivm__chunk *ivm__join_driver_chunk(const ivm__join_run *run, const ivm__chunk *compact)
 {
     const ivm__join_leaf *leaf = run->driver;
     ivm__chunk *chunk = ivm__chunk_make(run->step->scratch, run->join->head.types, run->join->head.columns_count);
     if (!chunk) {
-        return IVM_OUT_OF_MEMORY;
+        return NULL;
     }
     chunk->rows_count = compact->rows_count;
     chunk->weights = compact->weights;
     for (uint32_t i = 0; i < leaf->kept_count; i++) {
         chunk->columns[leaf->columns_first + leaf->kept[i]] = compact->columns[i];
+    }
+    return chunk;
+}
+
+ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact)
+{
+    ivm__chunk *chunk = ivm__join_driver_chunk(run, compact);
+    if (!chunk) {
+        return IVM_OUT_OF_MEMORY;
     }
     if (run->order->equal_count) {
         IVM_TRY(ivm__join_equal(run->step, run->order->equal, run->order->equal_count, &chunk));
@@ -243,10 +252,8 @@ ivm_status ivm__join_source_prepare(const ivm__join_run *run, const ivm__join_pr
     return index_prepare(run, probe, source);
 }
 
-ivm_status ivm__join_run_prepare(ivm__join_run *run, uint32_t driver, const uint8_t *readings)
+static ivm_status sources_prepare(ivm__join_run *run, const uint8_t *readings)
 {
-    run->driver = &run->join->leaves[driver];
-    run->order = &run->join->orders[driver];
     for (uint32_t i = 0; i + 1 < run->join->leaves_count; i++) {
         const ivm__join_probe *probe = &run->order->probes[i];
         IVM_TRY(ivm__join_source_prepare(run, probe, readings[probe->leaf], &run->sources[i]));
@@ -293,8 +300,16 @@ ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *ter
     run.join = join;
     run.step = step;
     run.sign = term->sign;
+    run.driver = &join->leaves[term->driver];
+    run.order = &join->orders[term->driver];
     run.rows_probed = run.rows_matched = 0;
-    IVM_TRY(ivm__join_run_prepare(&run, term->driver, term->readings));
+    bool misses = false;
+    IVM_TRY(ivm__join_term_misses(&run, term, &misses));
+    if (misses) {
+        step->stats->terms_dropped++;
+        return IVM_OK;
+    }
+    IVM_TRY(sources_prepare(&run, term->readings));
     IVM_TRY(drive(&run));
     step->stats->rows_probed += run.rows_probed;
     step->stats->rows_matched += run.rows_matched;

@@ -206,7 +206,7 @@ typedef struct ivm_stats {
     uint64_t rows_matched;  /* rows such probes found */
     uint64_t bytes_held;    /* what the engine holds of its allocator's memory, now */
     uint64_t nanoseconds;   /* time inside ivm_push_batch() */
-    uint64_t terms_dropped; /* of those run: ended before their indexes were made, for a key of theirs finds nothing */
+    uint64_t terms_dropped; /* of those run: none of their keys is in an index at hand, so that no other is made */
     uint64_t reserved[5];   /* 0 */
 } ivm_stats;
 IVM_API void ivm_engine_stats(ivm_engine *engine, ivm_stats *stats);
