@@ -7,7 +7,7 @@
  *
  * A join needs no more of the rows of before: a fresh parent joins only rows that waited for it. While the views run the store is as it was
  * before the step; it changes after them. Cost of a push: nothing where no fact is tracked or nobody waits along one; else a lookup for each row
- * of the delta and fact. A fresh parent costs a lookup while rows wait, and what waited for it a check a row. */
+ * of the delta and fact along which someone does. A fresh parent costs a lookup while rows wait, and what waited for it a check a row. */
 #ifndef IVM__TRANSIENT_H
 #define IVM__TRANSIENT_H
 
