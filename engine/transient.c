@@ -315,8 +315,8 @@ static ivm_status rows_come(ivm__step *step, ivm_table *table, const ivm__chunk 
     return ivm__store_add(&table->store, table->whole, step->scratch, chosen, NULL, 1);
 }
 
-/* Takes what goes from rows that are there, whether or not they wait still. Of a row that is not there nothing is known: its parents have come, or
- * it never did. */
+/* Takes what goes from rows that are there, whether or not they wait still. Of a row that is not there nothing is known: its parents have
+ * come, or it never did. */
 static ivm_status rows_go(ivm__step *step, ivm_table *table, const ivm__chunk *chunk)
 {
     ivm__keys keys;

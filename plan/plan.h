@@ -199,8 +199,8 @@ ivm_status ivm__prune_rows(ivm__step *step, const ivm__graph *graph, const ivm__
 
 /* ---- Rows not kept (plan/transient.c) ------------------------------------------------------------------------------------------------ */
 
-/* Whether a view that is compiled can be kept up without the rows of its transient tables: unsupported names the table and why it cannot. Gives the view
- * the hops of its joins. out_of_memory. */
+/* Whether a view that is compiled can be kept up without the rows of its transient tables: unsupported names the table and why it cannot.
+ * Gives the view the hops of its joins. out_of_memory. */
 ivm_status ivm__transient_check(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
 /* ---- Masks and terms (plan/mask.c, plan/terms.c) ---------------------------------------------------------------------------------- */

@@ -106,8 +106,8 @@ static uint32_t transient_leaf(const ivm__graph *graph)
     return UINT32_MAX;
 }
 
-/* The rows of a transient leaf can be read as they waited before the step, by the terms of the others, and its delta as what drives its own: all facts are
- * used, and telescoping takes it last. */
+/* The rows of a transient leaf can be read as they waited before the step, by the terms of the others, and its delta as what drives its own:
+ * all facts are used, and telescoping takes it last. */
 ivm_planner_options ivm__term_options(const ivm__graph *graph, const ivm_planner_options *options)
 {
     ivm_planner_options used = *options;
