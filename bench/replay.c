@@ -24,6 +24,9 @@ static const char help[] = "usage: ivm replay [OPTIONS] FILE...\n"
                            "  --join-rule mobius|telescoping|auto   how a join's delta is written as terms\n"
                            "  --fk-pruning off|batch|row            which terms foreign keys take out\n"
                            "  --skip-empty yes|no                   whether terms of empty deltas are left out\n"
+                           "  --audit                               audit every view after each push and refresh that goes through:\n"
+                           "                                        it is computed anew, without foreign keys, and each row that is\n"
+                           "                                        missing or should not be there counts as wrong\n"
                            "\n"
                            "The options are set before the first line; a file's own \"set\" lines change them from there on.\n"
                            "float64 values are compared within a relative 1e-12, columns that a line lists as \"exact\" to the bit.\n"
@@ -36,6 +39,7 @@ typedef struct line_handler {
     const char *name;
     ivm_status (*run)(replay_session *replay, const json_t *line); /* NULL: not in this version */
     bool expects;
+    bool changes; /* contents of views */
 } line_handler;
 
 static const line_handler handlers[] = {
@@ -48,8 +52,8 @@ static const line_handler handlers[] = {
     { "table", replay_table, false },
     { "foreign_key", replay_foreign_key, false },
     { "view", replay_view, false },
-    { "push", replay_push, false },
-    { "refresh", replay_refresh, false },
+    { "push", replay_push, false, true },
+    { "refresh", replay_refresh, false, true },
     { "set", replay_set, false },
     { "explain", replay_explain, false },
     { "drop_table", replay_drop_table, false },
@@ -149,8 +153,22 @@ static bool line_judge(const replay_session *replay, const json_t *line, ivm_sta
     return true;
 }
 
-static void line_run(replay_session *replay, const scenario_file *file, const scenario_line *line, bool silent, replay_counts *counts)
+ivm_view *replay_view_made(replay_session *replay, const scenario_file *file, size_t at)
 {
+    const char *name = member_text(json_object_get(file->lines[at].json, "view"), "name");
+    ivm_view *view;
+    for (size_t i = 0; name && i < at; i++) {
+        const char *earlier = member_text(json_object_get(file->lines[i].json, "view"), "name");
+        if (earlier && strcmp(earlier, name) == 0) {
+            return NULL;
+        }
+    }
+    return name && ivm_view_find(replay->engine, name, &view, &replay->error) == IVM_OK ? view : NULL;
+}
+
+static void line_run(replay_session *replay, const scenario_file *file, size_t at, bool silent, replay_counts *counts)
+{
+    const scenario_line *line = &file->lines[at];
     const line_handler *handler = handler_find(line->json);
     replay->error = (ivm_error)IVM_ERROR_INIT;
     ivm_status status = line_apply(replay, handler, line->json);
@@ -174,13 +192,16 @@ static void line_run(replay_session *replay, const scenario_file *file, const sc
     free(replay->unheld);
     replay->unheld = NULL;
     counts->expectations += handler && handler->expects;
+    if (replay->audits && handler && handler->changes && status == IVM_OK) {
+        replay_audit(replay, file, at, counts);
+    }
     arena_clear(&replay->memory);
 }
 
 void replay_run(replay_session *replay, const scenario_file *file, bool silent, replay_counts *counts)
 {
     for (size_t i = 0; i < file->lines_count; i++) {
-        line_run(replay, file, &file->lines[i], silent, counts);
+        line_run(replay, file, i, silent, counts);
     }
     counts->scenarios++;
 }
@@ -222,7 +243,7 @@ static bool files_read(const operand_list *operands, scenario_file *files)
     return true;
 }
 
-static int files_replay(const operand_list *operands, scenario_file *files, const ivm_planner_options *planner)
+static int files_replay(const operand_list *operands, scenario_file *files, const ivm_planner_options *planner, bool audits)
 {
     replay_counts counts = { 0 };
     for (size_t i = 0; i < operands->count; i++) {
@@ -230,6 +251,7 @@ static int files_replay(const operand_list *operands, scenario_file *files, cons
         if (!replay_open(&replay, planner)) {
             return EXIT_USAGE;
         }
+        replay.audits = audits;
         replay_run(&replay, &files[i], false, &counts);
         replay_close(&replay);
     }
@@ -241,9 +263,11 @@ int replay_command(int argc, char **argv)
 {
     ivm_engine_options defaults = IVM_ENGINE_OPTIONS_INIT;
     int rule = defaults.planner.join_rule, pruning = defaults.planner.fk_pruning, skip = defaults.planner.skip_empty, code;
+    bool audits = false;
     const option_definition options[] = { { "--join-rule", OPTION_WORD, &rule, join_rule_words },
                                           { "--fk-pruning", OPTION_WORD, &pruning, fk_pruning_words },
                                           { "--skip-empty", OPTION_WORD, &skip, yes_no_words },
+                                          { "--audit", OPTION_FLAG, &audits, NULL },
                                           { NULL } };
     operand_list operands;
     if (!options_read(options, help, argc, argv, &operands, &code)) {
@@ -254,7 +278,7 @@ int replay_command(int argc, char **argv)
     }
     ivm_planner_options planner = { (ivm_fk_pruning)pruning, (ivm_join_rule)rule, skip == 1 };
     scenario_file *files = memory_take(operands.count * sizeof *files);
-    code = files_read(&operands, files) ? files_replay(&operands, files, &planner) : EXIT_USAGE;
+    code = files_read(&operands, files) ? files_replay(&operands, files, &planner, audits) : EXIT_USAGE;
     for (size_t i = 0; i < operands.count; i++) {
         scenario_file_free(&files[i]);
     }

@@ -1,6 +1,6 @@
 /* Replaying scenario files. A file is read whole (scenario_file.c), then its lines are applied in order to one fresh engine
  * (replay.c): replay_catalog.c declares, replay_push.c pushes and refreshes, replay_expect.c compares contents with replay_bag.c, and
- * replay_terms.c compares join terms. All values pass through replay_cell.c. */
+ * replay_terms.c compares join terms; replay_audit.c audits. All values pass through replay_cell.c. */
 #ifndef IVM_BENCH_REPLAY_H
 #define IVM_BENCH_REPLAY_H
 
@@ -38,6 +38,7 @@ typedef struct replay_session {
     json_t *explained;  /* borrowed: the last explain, if no push or refresh came after it */
     ivm_error error;    /* why the line under way failed */
     char *unheld;       /* what its expectation found instead; freed by the runner */
+    bool audits;        /* every view is audited after each push and refresh */
 } replay_session;
 
 typedef struct replay_counts {
@@ -47,6 +48,10 @@ typedef struct replay_counts {
 
 /* Opens an engine with these options. False after a line on standard error. */
 bool replay_open(replay_session *replay, const ivm_planner_options *planner);
+/* The view that this line of the file makes, if it is still there and no earlier line names it; else NULL. */
+ivm_view *replay_view_made(replay_session *replay, const scenario_file *file, size_t at);
+/* Audits the views that are there after line `at`, a push or refresh that went through (replay_audit.c). What differs is counted as wrong and told. */
+void replay_audit(replay_session *replay, const scenario_file *file, size_t at, replay_counts *counts);
 /* Applies all lines. What does not hold is counted and told on standard error; silent: of commands alone, not of expectations. */
 void replay_run(replay_session *replay, const scenario_file *file, bool silent, replay_counts *counts);
 void replay_close(replay_session *replay);
@@ -78,6 +83,8 @@ ivm_status replay_expect(replay_session *replay, const json_t *line);
 ivm_status replay_expect_changes(replay_session *replay, const json_t *line);
 ivm_status replay_explain(replay_session *replay, const json_t *line);
 ivm_status replay_expect_terms(replay_session *replay, const json_t *line);
+/* Writes "missing [rows]; unexpected [rows]" of what ivm_audit_view() found, with their weights (replay_expect.c). */
+ivm_status replay_differences_write(replay_session *replay, ivm_view *view, ivm_snapshot *differences, FILE *out);
 
 /* ---- Values (replay_cell.c) ---------------------------------------------------------------------------------------------------- */
 

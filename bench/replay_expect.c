@@ -190,6 +190,29 @@ static ivm_status contents_compare(replay_session *replay, expected *contents)
     return status;
 }
 
+ivm_status replay_differences_write(replay_session *replay, ivm_view *view, ivm_snapshot *differences, FILE *out)
+{
+    expected contents = { .weighted = true, .view = view, .snapshot = differences };
+    row_bag missing = { 0 }, unexpected = { 0 };
+    ivm_rows rows;
+    ivm_status status = columns_read(replay, &contents);
+    while (status == IVM_OK && ivm_snapshot_next(differences, &rows)) {
+        for (size_t i = 0; i < rows.rows_count; i++) {
+            bag_row row = got_row(replay, &contents, &rows, i);
+            bool lacks = row.weight > 0;
+            row.weight = lacks || row.weight == INT64_MIN ? row.weight : -row.weight;
+            bag_add(lacks ? &missing : &unexpected, row);
+        }
+    }
+    bag_net(&missing, &contents.columns, false);
+    bag_net(&unexpected, &contents.columns, false);
+    rows_write(&contents, "missing", &missing, out);
+    rows_write(&contents, "; unexpected", &unexpected, out);
+    bag_free(&missing);
+    bag_free(&unexpected);
+    return status == IVM_OK ? ivm_snapshot_status(differences) : status;
+}
+
 ivm_status replay_expect(replay_session *replay, const json_t *line)
 {
     expected contents = { .want = json_object_get(line, "expect") };

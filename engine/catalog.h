@@ -170,6 +170,8 @@ ivm_status ivm__snapshot_rows(ivm_view *view, ivm_snapshot **snapshot) IVM_MUST_
 ivm_status ivm__snapshot_changes(ivm_view *view, ivm_snapshot **snapshot) IVM_MUST_CHECK;
 /* The same of the keys that a tracked fact's children wait for: what the step under way changes of them. */
 ivm_status ivm__snapshot_orphans_changes(ivm_fact *fact, ivm_snapshot **snapshot) IVM_MUST_CHECK;
+/* A view's of rows laid out as its own, in a store of their own that may go: they are copied. A weight past int64 is cut to it. */
+ivm_status ivm__snapshot_copy(ivm_view *view, ivm__store *rows, ivm_snapshot **snapshot) IVM_MUST_CHECK;
 
 void ivm__view_free(ivm_view *view);
 void ivm__table_free(ivm_table *table);

@@ -26,55 +26,34 @@ bool ivm__track_needed(const ivm_fact *fact)
 
 /* ---- Children without a parent ------------------------------------------------------------------------------------------------------- */
 
-/* A cover that is there anyway tells of a key in one line of memory. While no row is touched it has the keys as they are now. */
-static const ivm__cover *cover_of(const ivm_table *parent)
+/* Of the keys that have rows, marks which. True where all have: then nothing was marked. */
+static bool present_find(const ivm__index *index, const ivm__keys *keys, uint8_t *present)
 {
-    const ivm__index *index = parent->key_index;
-    return index->used > 0 && parent->store.touched_count == 0 ? index->covers : NULL;
-}
-
-/* present[i]: the parent has a row of key i now. How many are; where all are, `present` need not be read. */
-static uint32_t present_by_rows(const ivm_table *parent, const ivm__keys *keys, uint8_t *present)
-{
-    const ivm__store *store = &parent->store;
-    uint32_t positions[IVM__CHUNK_ROWS], hits = 0, found;
+    uint32_t positions[IVM__CHUNK_ROWS], found;
     ivm__row_id rows[IVM__CHUNK_ROWS];
+    ivm__probe probe = { 0 };
     memset(present, 0, keys->rows_count);
-    for (ivm__probe probe = { 0 }; (found = ivm__index_probe(parent->key_index, keys, &probe, IVM__CHUNK_ROWS, positions, rows)) > 0;) {
-        if (store->touched_count == 0) {
-            hits += found;
-            for (uint32_t i = 0; hits < keys->rows_count && i < found; i++) {
-                present[positions[i]] = 1;
-            }
-            continue;
+    while ((found = ivm__index_probe(index, keys, &probe, IVM__CHUNK_ROWS, positions, rows)) > 0) {
+        if (found == keys->rows_count && index->doubles == 0) {
+            return true;
         }
         for (uint32_t i = 0; i < found; i++) {
-            bool stands = ivm__store_weight(store, rows[i], IVM__READ_CUR) != 0;
-            hits += stands;
-            present[positions[i]] |= stands;
+            present[positions[i]] = 1;
         }
     }
-    return hits;
+    return false;
 }
 
-static uint32_t present_find(const ivm_table *parent, const ivm__keys *keys, uint8_t *present)
-{
-    const ivm__cover *cover = cover_of(parent);
-    if (!cover) {
-        return present_by_rows(parent, keys, present);
-    }
-    uint64_t cells[IVM__CHUNK_ROWS];
-    ivm__keys all = *keys;
-    all.skip = NULL; /* a null's cell is looked for like any other; what is found of it is passed over */
-    return ivm__cover_probe(cover, &all, cells, present);
-}
-
-/* Keys without a null of which the parent has no row now. */
-static uint32_t absent_find(const ivm_table *parent, const ivm__keys *keys, uint32_t *absent)
+/* Keys without a null that have no row, and how many. Rows stand in the index until the step that takes them out has ended: a key without one has a
+ * parent neither before nor after. A cover that is there anyway tells so in one line of memory. */
+static uint32_t absent_find(const ivm__index *index, const ivm__keys *keys, uint32_t *absent)
 {
     uint8_t present[IVM__CHUNK_ROWS];
     uint32_t count = 0;
-    if (present_find(parent, keys, present) == keys->rows_count) {
+    if (index->covers && index->used > 0) {
+        return ivm__cover_absent(index->covers, keys, absent);
+    }
+    if (present_find(index, keys, present)) {
         return 0;
     }
     for (uint32_t i = 0; i < keys->rows_count; i++) {
@@ -84,42 +63,16 @@ static uint32_t absent_find(const ivm_table *parent, const ivm__keys *keys, uint
     return count;
 }
 
-static bool stood_before(const ivm__index *index, const ivm__keys *keys, uint32_t key)
-{
-    uint32_t next = 0;
-    ivm__row_id row;
-    while ((row = ivm__index_find(index, keys->words + (size_t)key * keys->words_count, keys->hashes[key], &next)) != IVM__ROW_NONE) {
-        if (ivm__store_weight(index->store, row, IVM__READ_OLD) != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Leaves out the keys that go in this step: who holds them is counted apart. */
-static uint32_t gone_leave_out(const ivm_table *parent, const ivm__keys *keys, uint32_t *absent, uint32_t count)
-{
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        absent[left] = absent[i];
-        left += !stood_before(parent->key_index, keys, absent[i]);
-    }
-    return left;
-}
-
 /* Adds the chunk's rows that have no parent, neither before nor after. `columns`: where their keys are. */
 static ivm_status orphans_add(const ivm_fact *fact, ivm__arena *scratch, const ivm__chunk *chunk, const uint32_t *columns)
 {
-    ivm_table *parent = fact->parent;
+    const ivm__index *parents = fact->parent->key_index;
     ivm__zset *waiting = &fact->track->waiting;
     ivm__keys keys;
     ivm__chunk *orphans;
     uint32_t absent[IVM__CHUNK_ROWS];
-    IVM_TRY(ivm__index_keys(parent->key_index, scratch, chunk, columns, false, &keys));
-    uint32_t count = absent_find(parent, &keys, absent);
-    if (count > 0 && parent->delta.shape == IVM_MIXED) {
-        count = gone_leave_out(parent, &keys, absent, count);
-    }
+    IVM_TRY(ivm__index_keys(parents, scratch, chunk, columns, false, &keys));
+    uint32_t count = absent_find(parents, &keys, absent);
     if (count == 0) {
         return IVM_OK;
     }

@@ -128,7 +128,7 @@ static bool may_cancel(const ivm__join_leaf *leaf, const ivm__step *step)
 {
     const ivm_table *table = leaf->bare.table;
     uint32_t columns_count = table ? table->columns_count : leaf->columns_count; /* some may have come since the leaf was made */
-    if (leaf->kept_count == columns_count || ivm__source_delta_shape(step, leaf->bare) != IVM_MIXED) {
+    if (!leaf->prune.narrow || leaf->kept_count == columns_count || ivm__source_delta_shape(step, leaf->bare) != IVM_MIXED) {
         return false;
     }
     for (uint32_t k = 0; table && k < table->key_count; k++) {

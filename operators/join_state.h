@@ -3,7 +3,8 @@
  *     join.c         the operator: a step from gathered deltas to checked weights        join_create.c   made from its spec
  *     join_leaf.c    a leaf's delta, its kept rows, its delta as rows that are probed    join_gather.c   chunks taken in by a leaf
  *     join_term.c    a term: sources, driver chunks, what is emitted                     join_probe.c    one chunk through one probe
- *     join_weights.c net weights of joined rows, judged where they could leave int64 */
+ *     join_weights.c net weights of joined rows, judged where they could leave int64
+ *     join_prepare.c indexes built ahead of the terms that read them, and told of */
 #ifndef IVM__JOIN_STATE_H
 #define IVM__JOIN_STATE_H
 
@@ -188,6 +189,9 @@ typedef struct ivm__join_run {
 
 /* Points the run at this driver and, through its order, at the stores and indexes that the readings name; makes what is missing. */
 ivm_status ivm__join_run_prepare(ivm__join_run *run, uint32_t driver, const uint8_t *readings) IVM_MUST_CHECK;
+/* The same for one probe: where it looks under this ivm__leaf_reading. */
+ivm_status ivm__join_source_prepare(const ivm__join_run *run, const ivm__join_probe *probe, uint8_t reading,
+                                    ivm__probe_source *source) IVM_MUST_CHECK;
 /* Carries compact rows of the driver through all probes. */
 ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact) IVM_MUST_CHECK;
 /* Carries a chunk of the join's columns through the probes from the depth-th on, and emits what comes out. */

@@ -222,12 +222,12 @@ static ivm_status index_prepare(const ivm__join_run *run, const ivm__join_probe 
     return ivm__store_index(source->store, columns, probe->keys_count, probe->unique, &source->index);
 }
 
-static ivm_status source_prepare(const ivm__join_run *run, const ivm__join_probe *probe, uint8_t reading, ivm__probe_source *source)
+ivm_status ivm__join_source_prepare(const ivm__join_run *run, const ivm__join_probe *probe, uint8_t reading, ivm__probe_source *source)
 {
     ivm__join_leaf *leaf = &run->join->leaves[probe->leaf];
     assert(reading != IVM__LEAF_OLD || !run->step->initial);
     *source = (ivm__probe_source){ .probe = probe, .leaf = leaf };
-    source->reading = reading == IVM__LEAF_OLD ? IVM__READ_OLD : IVM__READ_CUR;
+    source->reading = reading == IVM__LEAF_OLD ? IVM__READ_OLD : ivm__leaf_is_bare(leaf) ? ivm__step_reading(run->step) : IVM__READ_CUR;
     if (reading == IVM__LEAF_DELTA) {
         IVM_TRY(ivm__leaf_delta_fill(run->join, leaf, run->step));
         source->store = &leaf->delta.store;
@@ -249,7 +249,7 @@ ivm_status ivm__join_run_prepare(ivm__join_run *run, uint32_t driver, const uint
     run->order = &run->join->orders[driver];
     for (uint32_t i = 0; i + 1 < run->join->leaves_count; i++) {
         const ivm__join_probe *probe = &run->order->probes[i];
-        IVM_TRY(source_prepare(run, probe, readings[probe->leaf], &run->sources[i]));
+        IVM_TRY(ivm__join_source_prepare(run, probe, readings[probe->leaf], &run->sources[i]));
     }
     return IVM_OK;
 }

@@ -263,6 +263,7 @@ typedef struct ivm__planned {
     const char *view; /* its name, borrowed */
     ivm__graph **graphs;
     ivm__term_plan **plans;
+    ivm__operator **joins; /* their operators, borrowed */
     uint32_t joins_count;
     ivm_engine *engine;
 } ivm__planned;
@@ -275,5 +276,20 @@ ivm_status ivm__compile(ivm_engine *engine, const char *view, ivm__planned *plan
 ivm_status ivm__compile_judges(ivm_engine *engine, ivm__planned *planned, ivm__program *program, ivm_error *error) IVM_MUST_CHECK;
 void ivm__planned_deinit(ivm__planned *planned, ivm__memory *memory); /* all but the node */
 void ivm__planned_free(ivm__planned *planned, ivm__memory *memory);   /* NULL is fine */
+
+/* ---- Indexes (plan/prepare.c) -------------------------------------------------------------------------------------------------------------- */
+
+/* The leaves that may ever drive a term of a step that starts from the state after so many pushes, or from a later one: all but those whose table only
+ * gains rows and which these facts, tracked and younger ones aside, take out of every step. */
+uint64_t ivm__drivers(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edges *edges, uint64_t since);
+/* Those of a join of the view by the facts declared now. out_of_memory. */
+ivm_status ivm__view_drivers(const ivm_view *view, const ivm__graph *graph, uint64_t *drivers) IVM_MUST_CHECK;
+/* Builds the indexes that the view's terms may read. The engine has been entered. out_of_memory, overflow. */
+ivm_status ivm__view_prepare(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
+
+/* The newest index of every table and view, in the order of the engine's lists, in the step's arena; and all newer ones freed again: those of a
+ * call that failed, or that leaves no trace. Between the two no table and no view comes or goes. */
+ivm_status ivm__indexes_mark(ivm_engine *engine, ivm__index ***newest) IVM_MUST_CHECK;
+void ivm__indexes_back(ivm_engine *engine, ivm__index *const *newest);
 
 #endif

@@ -320,7 +320,6 @@ static ivm_status term_plan_prune(void *state, ivm__step *step, ivm__leaf_prune 
 {
     ivm__term_plan *plan = state;
     assert(leaves_count == plan->graph->leaves_count);
-    (void)leaves_count;
     ivm_fk_pruning pruning = ivm__term_options(plan->graph, &step->planner).fk_pruning;
     ivm_status status = refresh_edges(plan, step->since);
     ivm__edges *edges = &plan->edges[plan->edges_now];
@@ -329,6 +328,9 @@ static ivm_status term_plan_prune(void *state, ivm__step *step, ivm__leaf_prune 
         if (pruning == IVM_FK_PRUNING_BATCH) {
             status = edge_judge(step, &edges->edge[e]);
         }
+    }
+    for (uint32_t i = 0; i < leaves_count; i++) {
+        leaves[i].narrow = pruning == IVM_FK_PRUNING_ROW;
     }
     if (status == IVM_OK && pruning == IVM_FK_PRUNING_ROW) {
         status = ivm__prune_rows(step, plan->graph, edges, leaves);

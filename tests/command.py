@@ -120,6 +120,31 @@ def find_broken(ivm, folder):
         judge(f"broken {os.path.basename(path)}", done.returncode == 1 and f"{broken}:{no}: expect" in done.stderr, done.stderr)
 
 
+# A sale before its product, whose arrival the promise of a foreign key takes out.
+BROKEN = ('{"table": {"name": "s", "columns": [["p", "int64"], ["n", "int64"]]}}\n' +
+          '{"table": {"name": "p", "columns": [["id", "int64"]], "key": ["id"]}}\n'
+          '{"foreign_key": {"child": "s", "columns": ["p"], "parent": "p", "parent_columns": ["id"]}}\n'
+          '{"view": {"name": "v", "plan": {"op": "aggregate", "group_by": ["s.p"], "aggregates": [{"as": "n", "fn": "sum", "arg": "s.n"}],'
+          ' "input": {"op": "join", "inputs": [{"op": "scan", "table": "s"}, {"op": "scan", "table": "p"}], "on": [["s.p", "p.id"]]}}}}\n'
+          '{"view": {"name": "w", "plan": {"op": "scan", "table": "v"}, "refresh": "deferred"}}\n'
+          '{"push": [{"insert": "s", "rows": [[1, 5]]}]}\n{"push": [{"insert": "p", "rows": [[1]]}]}\n'
+          '{"push": [{"insert": "s", "rows": [[1, 2]]}]}\n{"refresh": "w"}\n{"drop_view": "w"}\n{"drop_view": "v"}\n{"push": []}\n')
+
+
+def audit(ivm, folder):
+    path = os.path.join(folder, "scenario.jsonl")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(BROKEN)
+    told("not audited", run(ivm, ["replay", path]), 0, "0 wrong", "")
+    done = run(ivm, ["replay", "--audit", path])
+    wrong = [f"{path}:7: audit v: missing [[1, [1, 5]]]; unexpected []",
+             f"{path}:8: audit v: missing [[1, [1, 7]]]; unexpected [[1, [1, 2]]]",
+             f"{path}:9: audit v: missing [[1, [1, 7]]]; unexpected [[1, [1, 2]]]"]
+    ok = done.returncode == 1 and "1 scenarios, 0 expectations, 5 wrong" in done.stdout and done.stderr.splitlines() == wrong
+    judge("audited", ok, f"exit code {done.returncode}, standard output {done.stdout!r}, standard error {done.stderr!r}")
+    told("audited without foreign keys", run(ivm, ["replay", "--audit", "--fk-pruning", "off", path]), 0, "0 wrong", "")
+
+
 def explain(ivm):
     path = os.path.join(HERE, "cases", "star_of_three.jsonl")
     done = run(ivm, ["explain", "--format", "json", path])
@@ -141,6 +166,7 @@ def main():
             with open(path, "w", encoding="utf-8") as file:
                 file.write(lines)
             told(name, run(ivm, ["replay", path]), code, out, err)
+        audit(ivm, folder)
         find_broken(ivm, folder)
     explain(ivm)
     print(f"{passed} passed, {failed} failed")

@@ -9,7 +9,8 @@ Replays scenarios with the built command under every setting of the planner and 
   the join terms of most views stated after each step (terms). And N whose batches break the facts that are enforced (enforced).
 
 A file's own "set" lines win over the settings. What a case with join terms states holds for skip_empty on; where it is off the oracle
-states it anew: terms, and pushes of too many masks. One process takes many files; one that crashes is asked again file by file.
+states it anew: terms, and pushes of too many masks. Where it is off every view
+is audited after each step, too. One process takes many files; one that crashes is asked again file by file.
 The last line is "N passed, N failed"; the exit code is 1 if any failed.
 """
 import argparse
@@ -142,7 +143,7 @@ def replay(ivm, options, files):
 
 def run_setting(pool, ivm, setting, files):
     rule, pruning, skip = setting
-    options = ["--join-rule", rule, "--fk-pruning", pruning, "--skip-empty", skip]
+    options = ["--join-rule", rule, "--fk-pruning", pruning, "--skip-empty", skip] + (["--audit"] if skip == "no" else [])
     parts = [files[first:first + FILES_A_PROCESS] for first in range(0, len(files), FILES_A_PROCESS)]
     bad = {}
     for part in pool.starmap(replay, [(ivm, options, part) for part in parts], chunksize=1):

@@ -51,7 +51,8 @@ IVM_API ivm_status ivm_refresh_view(ivm_view *view, ivm_stats *stats, ivm_error 
 
 /* Builds, outside any push, every index that a term of the view may read under the present planner options: what the foreign keys declared now leave of
  * them for good (a parent that is append_only and not tracked never drives a term). After either changes it may be called again. Indexes are shared between views and kept until no view reads the table.
- * Cost: a pass over the rows of each table for each index that is not there yet. out_of_memory: then some may have been built. */
+ * Cost: a pass over the rows of each table for each index that is not there yet. out_of_memory, overflow (rows that a join would keep weigh too much): then
+ * some may have been built. */
 IVM_API ivm_status ivm_view_prepare(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
 /* Computes the view anew from what the tables hold, without foreign keys, and compares: *differences are the rows that are missing (weight above 0)

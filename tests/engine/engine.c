@@ -34,7 +34,7 @@ Test(engine_engine, opens_with_the_defaults)
 {
     ivm_engine *engine = open_with(NULL);
     ivm_planner_options planner = ivm_engine_planner(engine);
-    cr_assert(planner.fk_pruning == IVM_FK_PRUNING_BATCH && planner.join_rule == IVM_JOIN_AUTO && planner.skip_empty);
+    cr_assert(planner.fk_pruning == IVM_FK_PRUNING_ROW && planner.join_rule == IVM_JOIN_AUTO && planner.skip_empty);
     ivm_stats stats, none = { 0 };
     ivm_engine_stats(engine, &stats);
     cr_assert_eq(memcmp(&stats, &none, sizeof stats), 0, "an empty engine has done and holds nothing");
@@ -68,8 +68,6 @@ Test(engine_engine, options_are_checked)
     options.allocator.resize = NULL;
     failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "allocator");
     options = (ivm_engine_options)IVM_ENGINE_OPTIONS_INIT;
-    options.planner.fk_pruning = IVM_FK_PRUNING_ROW;
-    failed(ivm_engine_open(&options, &engine, &error), IVM_UNSUPPORTED, "row");
     options.planner.fk_pruning = (ivm_fk_pruning)3;
     failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "fk_pruning 3");
     options.planner.fk_pruning = IVM_FK_PRUNING_OFF;
@@ -86,12 +84,17 @@ Test(engine_engine, the_planner_is_set_whole_or_not)
     cr_assert_eq(ivm_engine_planner_set(engine, &planner, &error), IVM_OK);
     planner = (ivm_planner_options){ IVM_FK_PRUNING_BATCH, (ivm_join_rule)7, true };
     failed(ivm_engine_planner_set(engine, &planner, &error), IVM_INVALID_ARGUMENT, "join_rule 7");
-    planner = (ivm_planner_options){ IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true };
-    failed(ivm_engine_planner_set(engine, &planner, &error), IVM_UNSUPPORTED, "row");
+    planner = (ivm_planner_options){ (ivm_fk_pruning)3, IVM_JOIN_AUTO, true };
+    failed(ivm_engine_planner_set(engine, &planner, &error), IVM_INVALID_ARGUMENT, "fk_pruning 3");
     failed(ivm_engine_planner_set(engine, NULL, &error), IVM_INVALID_ARGUMENT, "options");
     failed(ivm_engine_planner_set(NULL, &planner, &error), IVM_INVALID_ARGUMENT, "engine");
     planner = ivm_engine_planner(engine);
     cr_assert(planner.fk_pruning == IVM_FK_PRUNING_OFF && planner.join_rule == IVM_JOIN_MOBIUS && !planner.skip_empty);
+    for (int pruning = IVM_FK_PRUNING_OFF; pruning <= IVM_FK_PRUNING_ROW; pruning++) {
+        planner.fk_pruning = (ivm_fk_pruning)pruning;
+        cr_assert_eq(ivm_engine_planner_set(engine, &planner, &error), IVM_OK);
+        cr_assert_eq((int)ivm_engine_planner(engine).fk_pruning, pruning);
+    }
     close_it(engine);
 }
 

@@ -6,15 +6,32 @@
 
 #include "fixture.h"
 
-/* The text, which the caller frees with ivm_text_free(). */
-char *explain_told(fixture *it, ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format);
-/* The JSON, with everything checked that can be without knowing what it is about: leaves, facts, counts and masks, terms. The options of
- * the planner must be those of the step. The caller gives it back with json_decref(). */
-json_t *explain_checked(fixture *it, ivm_view *view, const ivm_explain_options *stated);
 /* The first join. */
 const json_t *explain_join(const json_t *root);
 const char *explain_text_of(const json_t *object, const char *name);
 /* Asserts that a member of the object equals this JSON. */
 void explain_member(const json_t *object, const char *name, const char *want);
+
+/* ---- A star --------------------------------------------------------------------------------------------------------------------------- */
+
+/* sale(product, day, amount), a bag, with product(id, name) and day(id, week), which its facts lead to, and a view that joins the three as s, p and d:
+ * of the test under way. */
+extern fixture it;
+extern ivm_table *sale, *product, *day;
+extern ivm_view *star;
+
+void star_open(void);
+void star_close(void);
+ivm_plan *star_plan(void);
+/* A fact to the parent's id, relied on. */
+ivm_fact *declare(ivm_table *child, const char *columns, ivm_table *parent);
+void push(ivm_table *table, ivm_change change, const char *rows);
+void set_planner(ivm_fk_pruning pruning, ivm_join_rule rule, bool skip_empty);
+/* The text, which the caller frees with ivm_text_free(). */
+char *explain(ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format);
+/* The JSON, with everything checked that can be without knowing what it is about: leaves, facts, counts and masks, terms. The options of
+ * the planner must be those of the step. The caller gives it back with json_decref(). */
+json_t *explained(ivm_view *view, const ivm_explain_options *stated);
+const json_t *leaf_at(const json_t *join, size_t leaf);
 
 #endif

@@ -48,7 +48,8 @@ static ivm__node *join_of(ivm__node *node)
     return node;
 }
 
-/* The edges of all declared facts in the plan's join, as "0>1 c.a=p.k; 0>2 ..." in the order in which they were found. */
+/* The edges of all declared facts in the plan's join, as "0>1 c.a=p.k; 0>2 ..." in the order in which they were found; "within" behind
+ * one that leads from a table to itself. */
 static const char *edges_of(ivm_plan *plan)
 {
     static char text[1024];
@@ -68,6 +69,8 @@ static const char *edges_of(ivm_plan *plan)
             const ivm__equality *pair = &edges.pairs[edge->pairs_first + i];
             size += (size_t)snprintf(text + size, sizeof text - size, " %s=%s", column_name(graph, pair->a), column_name(graph, pair->b));
         }
+        cr_assert_not(edge->unused);
+        size += (size_t)snprintf(text + size, sizeof text - size, "%s", edge->within ? " within" : "");
     }
     ivm__edges_free(&edges, graph->memory);
     ivm__graph_free(graph);
@@ -184,10 +187,16 @@ Test(plan_facts, each_alias_is_a_leaf_of_its_own)
     cr_assert_str_eq(edges_of(ivm_plan_join_many(same, 3, "c.a = one.k, one.k = two.k")), "0>1 c.a=one.k; 0>2 c.a=two.k");
 }
 
-Test(plan_facts, a_fact_to_the_table_itself_gives_none)
+Test(plan_facts, a_fact_to_the_table_itself_leads_from_leaf_to_leaf_and_is_marked)
 {
     declare(parent, "l", parent, "k");
-    cr_assert_str_eq(edges_of(ivm_plan_join(scan_of("p", "low"), scan_of("p", "high"), "low.l = high.k")), "");
+    cr_assert_str_eq(edges_of(ivm_plan_join(scan_of("p", "low"), scan_of("p", "high"), "low.l = high.k")), "0>1 low.l=high.k within");
+    ivm_plan *ring = ivm_plan_join(scan_of("p", "low"), scan_of("p", "high"), "low.l = high.k, high.l = low.k");
+    cr_assert_str_eq(edges_of(ring), "0>1 low.l=high.k within; 1>0 high.l=low.k within");
+    ivm_plan *chain[] = { scan_of("p", "a"), scan_of("p", "b"), scan_of("p", "c") };
+    cr_assert_str_eq(edges_of(ivm_plan_join_many(chain, 3, "a.l = b.k, b.l = c.k")), "0>1 a.l=b.k within; 1>2 b.l=c.k within");
+    ivm_plan *alone = ivm_plan_join(scan_of("p", NULL), scan_of("c", NULL), "p.l = c.a, p.k = c.a");
+    cr_assert_str_eq(edges_of(alone), "", "a leaf does not refer to itself");
 }
 
 Test(plan_facts, a_cycle_of_two_tables_gives_two)

@@ -32,6 +32,12 @@ static ivm_fact *declare(void)
     return fact;
 }
 
+static void set_pruning(ivm_fk_pruning pruning)
+{
+    ivm_planner_options options = { pruning, IVM_JOIN_AUTO, true };
+    cr_assert_eq(ivm_engine_planner_set(it.engine, &options, &it.error), IVM_OK);
+}
+
 /* begin() of the planner for a step of these leaf deltas, ended as told. */
 static ivm_status begin(ivm__term_plan *of, const ivm__leaf_delta *leaves, ivm_stats *stats, bool keep)
 {
@@ -89,6 +95,25 @@ Test(plan_term_plan, a_fact_counts_from_the_next_push_and_until_it_is_removed)
     cr_assert_eq(stats.terms_pruned, 0u);
 }
 
+/* By row: a parent that only gains rows is skipped, one that does not change is empty. */
+Test(plan_term_plan, by_row_a_fact_counts_from_the_next_push_and_until_it_is_removed)
+{
+    ivm_planner_options options = { IVM_FK_PRUNING_ROW, IVM_JOIN_MOBIUS, true };
+    cr_assert_eq(ivm_engine_planner_set(it.engine, &options, &it.error), IVM_OK);
+    ivm_stats stats = push_two("1,10", "1,5");
+    cr_assert(stats.terms_run == 3 && stats.terms_pruned == 0 && stats.terms_empty == 0);
+    ivm_fact *fact = declare();
+    stats = push_two("2,10", "2,5");
+    cr_assert(stats.terms_run == 1 && stats.terms_pruned == 2 && stats.terms_empty == 0);
+    stats = push_two("", "3,5");
+    cr_assert(stats.terms_run == 0 && stats.terms_pruned == 2 && stats.terms_empty == 1);
+    stats = push_two("3,10", "");
+    cr_assert(stats.terms_run == 1 && stats.terms_pruned == 0 && stats.terms_empty == 2);
+    cr_assert_eq(ivm_foreign_key_remove(fact, &it.error), IVM_OK);
+    stats = push_two("3,10", "4,5");
+    cr_assert(stats.terms_run == 3 && stats.terms_pruned == 0);
+}
+
 Test(plan_term_plan, facts_declared_twice_change_nothing)
 {
     declare();
@@ -114,6 +139,7 @@ Test(plan_term_plan, out_of_memory_for_edges_fails_the_step_and_is_tried_again)
 {
     ivm__leaf_delta leaves[2] = { { 1, 1, true }, { 1, 1, true } };
     uint64_t n = 1;
+    set_pruning(IVM_FK_PRUNING_BATCH);
     declare();
     for (bool done = false; !done; n++) {
         ivm_stats stats = { 0 };
@@ -148,6 +174,7 @@ Test(plan_term_plan, counts_saturate)
 {
     ivm__leaf_delta leaves[2] = { { 0, 1, true }, { 1, 1, true } };
     ivm_stats stats = { .terms_pruned = UINT64_MAX - 1, .terms_empty = UINT64_MAX - 1 };
+    set_pruning(IVM_FK_PRUNING_BATCH);
     cr_assert_eq(begin(plan, leaves, &stats, true), IVM_OK);
     cr_assert_eq(stats.terms_empty, UINT64_MAX);
     declare();
