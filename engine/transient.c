@@ -66,7 +66,8 @@ typedef struct walk {
     ivm__step *step;
     const ivm__hops *hops;
     const ivm__chunk *chunk;
-    ivm__row_id **found; /* by hop and row of the chunk: the parent's row */
+    bool *seeks;         /* by hop: parents are looked for; else its keys are only looked at for nulls */
+    ivm__row_id **found; /* by hop that seeks, and row of the chunk: the parent's row */
     uint8_t *state;      /* by row */
 } walk;
 
@@ -156,43 +157,92 @@ static ivm_status parents_find(const walk *it, const ivm_fact *fact, const ivm__
     return IVM_OK;
 }
 
-static ivm_status hop_follow(const walk *it, uint32_t hop)
+/* Looks for the parents of rows of a hop. */
+static ivm_status hop_seek(const walk *it, uint32_t hop, const ivm__chunk *rows, const uint32_t *positions)
 {
     const ivm_fact *fact = it->hops->hop[hop].fact;
     ivm__arena *scratch = it->step->scratch;
     uint32_t rows_count = it->chunk->rows_count;
-    uint32_t *positions = ivm__arena_allocate(scratch, rows_count * sizeof *positions);
     uint32_t *columns = ivm__arena_allocate(scratch, fact->columns_count * sizeof *columns);
     ivm__row_id *found = it->found[hop] = ivm__arena_allocate(scratch, rows_count * sizeof *found);
-    const ivm__chunk *rows;
     ivm__keys keys;
-    if (!positions || !columns || !found) {
+    if (!columns || !found) {
         return IVM_OUT_OF_MEMORY;
     }
     memset(found, 0xff, rows_count * sizeof *found); /* IVM__ROW_NONE */
-    ivm__fact_child_columns(fact, columns);
-    IVM_TRY(hop_rows(it, hop, positions, &rows));
     if (rows->rows_count == 0) {
         return IVM_OK;
     }
+    ivm__fact_child_columns(fact, columns);
     IVM_TRY(ivm__index_keys(fact->parent->key_index, scratch, rows, columns, false, &keys));
     IVM_TRY(parents_find(it, fact, &keys, positions, found));
     for (uint32_t i = 0; i < rows->rows_count; i++) {
-        bool null = keys.skip && keys.skip[i], missing = found[positions[i]] == IVM__ROW_NONE;
-        it->state[positions[i]] |= null ? SETTLED : missing && fact->trust == IVM_TRACKED ? WAITING : 0;
+        it->state[positions[i]] |= found[positions[i]] == IVM__ROW_NONE && fact->trust == IVM_TRACKED ? WAITING : 0;
     }
     return IVM_OK;
 }
 
-/* Whether, as the step leaves it, any row refers along a tracked fact to a parent that is not there. */
+/* Whether a key of the hop may have a null in it. */
+static bool hop_is_nullable(const ivm__hop *hop)
+{
+    bool nullable = false;
+    for (uint32_t i = 0; i < hop->fact->columns_count; i++) {
+        nullable |= hop->fact->child->columns[hop->fact->child_columns[i]].nullable;
+    }
+    return nullable;
+}
+
+static ivm_status hop_follow(const walk *it, uint32_t hop)
+{
+    const ivm_fact *fact = it->hops->hop[hop].fact;
+    const ivm__chunk *rows;
+    if (!it->seeks[hop] && !hop_is_nullable(&it->hops->hop[hop])) {
+        return IVM_OK;
+    }
+    uint32_t *positions = ivm__arena_allocate(it->step->scratch, it->chunk->rows_count * sizeof *positions);
+    if (!positions) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    IVM_TRY(hop_rows(it, hop, positions, &rows));
+    if (it->seeks[hop]) {
+        IVM_TRY(hop_seek(it, hop, rows, positions));
+    }
+    for (uint32_t c = 0; rows->rows_count > 0 && c < fact->columns_count; c++) {
+        const ivm__vector *key = &rows->columns[fact->child_columns[c]];
+        for (uint32_t i = 0; key->nulls && i < rows->rows_count; i++) {
+            it->state[positions[i]] |= key->nulls[i] ? SETTLED : 0;
+        }
+    }
+    return IVM_OK;
+}
+
+/* Whether, as the step leaves it, a row refers along the hop to a parent that is not there and may yet come. */
+static bool is_awaited(const ivm__hop *hop)
+{
+    return hop->fact->trust == IVM_TRACKED && ivm__track_waiting(hop->fact)->rows_live > 0;
+}
+
 static bool anyone_waits(const ivm__hops *hops)
 {
     bool waits = false;
     for (uint32_t h = 0; h < hops->count; h++) {
-        const ivm_fact *fact = hops->hop[h].fact;
-        waits |= fact->trust == IVM_TRACKED && ivm__track_waiting(fact)->rows_live > 0;
+        waits |= is_awaited(&hops->hop[h]);
     }
     return waits;
+}
+
+/* Parents are looked for where one is awaited, and where their rows are asked for keys of their own. */
+static void hops_seek(const ivm__hops *hops, bool *seeks)
+{
+    memset(seeks, false, hops->count * sizeof *seeks);
+    for (uint32_t h = hops->count; h > 0; h--) {
+        const ivm__hop *hop = &hops->hop[h - 1];
+        seeks[h - 1] |= is_awaited(hop);
+        if (hop->from != IVM__HOP_ROW && (seeks[h - 1] || hop_is_nullable(hop))) {
+            assert(hop->from < h - 1);
+            seeks[hop->from] = true;
+        }
+    }
 }
 
 /* waits[i] is set for rows that wait for one of the views. The chunk has the columns of the table's own facts. */
@@ -205,11 +255,13 @@ static ivm_status rows_wait(ivm__step *step, const ivm_table *table, const ivm__
         }
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
         walk it = { .step = step, .hops = hops, .chunk = chunk };
+        it.seeks = ivm__arena_allocate(step->scratch, hops->count * sizeof *it.seeks);
         it.found = ivm__arena_allocate(step->scratch, hops->count * sizeof *it.found);
         it.state = ivm__arena_allocate(step->scratch, chunk->rows_count);
-        if (!it.found || !it.state) {
+        if (!it.seeks || !it.found || !it.state) {
             return IVM_OUT_OF_MEMORY;
         }
+        hops_seek(hops, it.seeks);
         memset(it.state, 0, chunk->rows_count);
         for (uint32_t h = 0; h < hops->count; h++) {
             IVM_TRY(hop_follow(&it, h));
@@ -263,8 +315,8 @@ static ivm_status rows_come(ivm__step *step, ivm_table *table, const ivm__chunk 
     return ivm__store_add(&table->store, table->whole, step->scratch, chosen, NULL, 1);
 }
 
-/* Takes what goes from rows that are there, whether or not they wait still. Of a row that is not there nothing is known: its parents have come, or
- * it never did. */
+/* Takes what goes from rows that are there, whether or not they wait still. Of a row that is not there nothing is known: its parents have
+ * come, or it never did. */
 static ivm_status rows_go(ivm__step *step, ivm_table *table, const ivm__chunk *chunk)
 {
     ivm__keys keys;

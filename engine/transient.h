@@ -1,13 +1,14 @@
-/* Rows not kept: a transient table's rows are carried through the views and dropped. Where tracked facts lead from them, those that wait for a
- * parent are kept in the table's store, as a Z-set, until it has come.
+/* Rows not kept: a transient table's rows are carried through the views and dropped. Where tracked facts lead from them, those that wait
+ * for a parent are kept in the table's store, as a Z-set, until it has come.
  *
- *     row waits      a key on its way through the facts of a view's join, its own or that of a parent found, has no row in the parent's table yet,
- *                    and none of them has a null: a row with one is joined to nothing, for good, since parents are append_only
+ *     row waits      a key on its way through the facts of a view's join, its own or that of a parent found, has no parent yet, and none of
+ *                    them has a null: a row with one is joined to nothing, for good, since parents are append_only
  *     store' = (store + delta, where the row waits)  -  rows that wait no longer
  *
  * A join needs no more of the rows of before: a fresh parent joins only rows that waited for it. While the views run the store is as it was
- * before the step; it changes after them. Cost of a push: nothing where no fact is tracked or nobody waits along one; else a lookup for each row
- * of the delta and fact. A fresh parent costs a lookup while rows wait, and what waited for it a check a row. */
+ * before the step; it changes after them. Cost of a push: nothing where no fact is tracked or nobody waits along one; else a lookup for
+ * each row of the delta and fact along which someone does. A fresh parent costs a lookup while rows wait, and what waited for it a
+ * check a row. */
 #ifndef IVM__TRANSIENT_H
 #define IVM__TRANSIENT_H
 
@@ -21,7 +22,7 @@ typedef struct ivm__hop {
     uint32_t from; /* an earlier hop */
 } ivm__hop;
 
-/* How a join reaches all its other leaves from the leaf of a transient table; a view's, and listed for the table where its rows may wait. */
+/* How a join reaches all its other leaves from that of a transient table; a view's, and listed for the table where its rows may wait. */
 typedef struct ivm__hops {
     ivm_table *table;
     ivm__hop *hop;
@@ -37,8 +38,8 @@ void ivm__hops_publish(const ivm_view *view);
 void ivm__hops_retire(const ivm_view *view);
 void ivm__hops_free(ivm_view *view);
 
-/* In a push, after the views have run: the tables' stores become the rows that wait after it. On failure they are undone with the tables' own.
- * overflow, out_of_memory. */
+/* In a push, after the views have run: the tables' stores become the rows that wait after it. On failure they are undone with the tables'
+ * own. overflow, out_of_memory. */
 ivm_status ivm__transient_step(ivm__step *step) IVM_MUST_CHECK;
 
 #endif

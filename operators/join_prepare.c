@@ -65,6 +65,9 @@ bool ivm__join_index_of(const ivm__operator *self, uint32_t driver, uint32_t lea
 {
     const ivm__join *join = (const ivm__join *)self;
     assert(self->class == &ivm__join_class && driver < join->leaves_count && leaf < join->leaves_count);
+    if (join->leaves[leaf].transient && !ivm__leaf_is_bare(&join->leaves[leaf])) {
+        return false; /* its rows are loaded anew by each step that reads them */
+    }
     for (uint32_t i = 0; i + 1 < join->leaves_count; i++) {
         const ivm__join_probe *probe = &join->orders[driver].probes[i];
         if (probe->leaf == leaf && probe->keys_count) {

@@ -293,8 +293,9 @@ static ivm_status decide_stated(ivm_view *view, const ivm_explain_options *optio
             IVM_TRY(ivm__edges_add(edges, graph, fact));
         }
     }
-    set_aside_stated(graph, edges, &view->engine->planner, leaves);
-    ivm__term_decide(graph, &view->engine->planner, edges, leaves, empty, false, decision);
+    ivm_planner_options used = ivm__term_options(graph, &view->engine->planner);
+    set_aside_stated(graph, edges, &used, leaves);
+    ivm__term_decide(graph, &used, edges, leaves, empty, false, decision);
     return IVM_OK;
 }
 

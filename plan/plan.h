@@ -199,8 +199,8 @@ ivm_status ivm__prune_rows(ivm__step *step, const ivm__graph *graph, const ivm__
 
 /* ---- Rows not kept (plan/transient.c) ------------------------------------------------------------------------------------------------ */
 
-/* Whether a view that is compiled can be kept up without the rows of its transient tables: unsupported names the table and why it cannot. Gives the view
- * the hops of its joins. out_of_memory. */
+/* Whether a view that is compiled can be kept up without the rows of its transient tables: unsupported names the table and why it cannot.
+ * Gives the view the hops of its joins. out_of_memory. */
 ivm_status ivm__transient_check(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
 /* ---- Masks and terms (plan/mask.c, plan/terms.c) ---------------------------------------------------------------------------------- */
@@ -246,6 +246,8 @@ typedef struct ivm__term_plan {
 ivm_status ivm__term_plan_create(ivm_engine *engine, ivm__graph *graph, ivm__term_plan **plan) IVM_MUST_CHECK;
 /* As the join operator's planner; the operator frees it. */
 ivm__join_planner ivm__term_planner(ivm__term_plan *plan);
+/* The options as they hold for this join: one that reads rows not kept uses all facts by row, and telescopes. */
+ivm_planner_options ivm__term_options(const ivm__graph *graph, const ivm_planner_options *options);
 /* Makes a decision from given shapes without running anything: the planner's begin() and explain both go through it. Under fk_pruning row the leaves
  * say themselves what is set aside. */
 void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edges *edges, const ivm__leaf_delta *leaves,

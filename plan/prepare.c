@@ -58,10 +58,11 @@ uint64_t ivm__drivers(const ivm__graph *graph, const ivm_planner_options *option
     for (uint32_t i = 0; i < graph->leaves_count; i++) {
         grows |= (uint64_t)(graph->leaves[i].table && graph->leaves[i].table->append_only) << i;
     }
-    if (options->fk_pruning == IVM_FK_PRUNING_OFF) {
+    ivm_planner_options used = ivm__term_options(graph, options);
+    if (used.fk_pruning == IVM_FK_PRUNING_OFF) {
         return all;
     }
-    lasting it = find_lasting(edges, all, options, since);
+    lasting it = find_lasting(edges, all, &used, since);
     return all & ~(grows & ~it.roots & it.reached & (it.near | ~it.loose));
 }
 

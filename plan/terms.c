@@ -106,9 +106,9 @@ static uint32_t transient_leaf(const ivm__graph *graph)
     return UINT32_MAX;
 }
 
-/* The rows of a transient leaf can be read as they waited before the step, by the terms of the others, and its delta as what drives its own: all facts are
- * used, and telescoping takes it last. */
-static ivm_planner_options options_for(const ivm__graph *graph, const ivm_planner_options *options)
+/* The rows of a transient leaf can be read as they waited before the step, by the terms of the others, and its delta as what drives its own:
+ * all facts are used, and telescoping takes it last. */
+ivm_planner_options ivm__term_options(const ivm__graph *graph, const ivm_planner_options *options)
 {
     ivm_planner_options used = *options;
     if (transient_leaf(graph) != UINT32_MAX) {
@@ -201,7 +201,7 @@ static bool prefers_telescoping(const ivm__decision *decision)
 void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edges *edges, const ivm__leaf_delta *leaves,
                       uint64_t empty, bool initial, ivm__decision *decision)
 {
-    *decision = (ivm__decision){ .made = true, .initial = initial, .options = options_for(graph, options), .empty = empty };
+    *decision = (ivm__decision){ .made = true, .initial = initial, .options = ivm__term_options(graph, options), .empty = empty };
     options = &decision->options;
     memcpy(decision->leaves, leaves, graph->leaves_count * sizeof *leaves);
     uint64_t insert_only = 0, set_aside = 0;
@@ -320,7 +320,7 @@ static ivm_status term_plan_prune(void *state, ivm__step *step, ivm__leaf_prune 
 {
     ivm__term_plan *plan = state;
     assert(leaves_count == plan->graph->leaves_count);
-    ivm_fk_pruning pruning = options_for(plan->graph, &step->planner).fk_pruning;
+    ivm_fk_pruning pruning = ivm__term_options(plan->graph, &step->planner).fk_pruning;
     ivm_status status = refresh_edges(plan, step->since);
     ivm__edges *edges = &plan->edges[plan->edges_now];
     for (uint32_t e = 0; status == IVM_OK && e < edges->count; e++) {

@@ -5,8 +5,8 @@
  *                         append_only tables: then no row that has found its parents is ever asked for again
  *     anything else       unsupported
  *
- * A leaf that reads such a table with no aggregate between counts as its own. What facts there are is judged when the view is made; those that lead
- * the way are pinned while it lives. Cost: pairs of leaves times facts, once a view. */
+ * A leaf that reads such a table with no aggregate between counts as its own. What facts there are is judged when the view is made; those
+ * that lead the way are pinned while it lives. Cost: pairs of leaves times facts, once a view. */
 #include "transient.h"
 #include "check.h"
 
@@ -49,17 +49,20 @@ static ivm_status hop_add(ivm__hops *hops, ivm__memory *memory, ivm_fact *fact, 
 /* Goes from the child leaf along facts, until no further leaf is reached: hop_of[leaf] is its hop, or UNREACHED. */
 static ivm_status leaves_reach(const ivm__graph *graph, const ivm_engine *engine, uint32_t child, ivm__hops *hops, uint32_t *hop_of)
 {
-    uint32_t reached[IVM_JOIN_LEAVES_MAX], reached_count = 0;
-    for (uint32_t i = 0; i < graph->leaves_count; i++) {
+    uint32_t reached[IVM_JOIN_LEAVES_MAX], reached_count = 0, leaves_count = graph->leaves_count;
+    assert(child < leaves_count && leaves_count <= IVM_JOIN_LEAVES_MAX);
+    for (uint32_t i = 0; i < leaves_count; i++) {
         hop_of[i] = UNREACHED;
     }
     hop_of[child] = IVM__HOP_ROW;
     reached[reached_count++] = child;
     for (uint32_t next = 0; next < reached_count; next++) {
+        uint32_t from = hop_of[reached[next]];
+        assert(from != UNREACHED);
         for (ivm_fact *fact = engine->facts; fact; fact = fact->next) {
-            for (uint32_t i = 0; i < graph->leaves_count; i++) {
+            for (uint32_t i = 0; i < leaves_count; i++) {
                 if (hop_of[i] == UNREACHED && ivm__fact_leads(graph, fact, reached[next], i)) {
-                    IVM_TRY(hop_add(hops, graph->memory, fact, hop_of[reached[next]], &hop_of[i]));
+                    IVM_TRY(hop_add(hops, graph->memory, fact, from, &hop_of[i]));
                     reached[reached_count++] = i;
                 }
             }

@@ -1,6 +1,6 @@
-/* Rows not kept against rows kept: two tables of one shape and with the same facts get the same rows, one keeps them, the other does not, and each view
- * stands over either. After every push the two are equal, content and changes, and the table that keeps no rows has those alone that
- * wait, as a model counts them.
+/* Rows not kept against rows kept: two tables of one shape and with the same facts get the same rows, one keeps them, the other does not,
+ * and each view stands over either. After every push the two are equal, content and changes, and the table that keeps no rows has those
+ * alone that wait, as a model counts them.
  *
  *     f(d, d2, e, n, t) -> d(id, s, name) twice, -> e(id, v)        d -> s(id, region) */
 #include "world.h"
