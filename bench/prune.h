@@ -38,7 +38,7 @@ typedef struct prune_options {
 /* Each prints its figures and is false where two sides came to different rows. */
 bool prune_growing(const prune_options *options, uint32_t dimensions); /* prune_growing.c */
 bool prune_tracked(const prune_options *options, bool dimensions_grow);
-bool prune_mixed(const prune_options *options); /* prune_mixed.c */
+bool prune_mixed(const prune_options *options, uint32_t dimensions); /* prune_mixed.c */
 bool prune_hot(const prune_options *options);
 
 #endif

@@ -17,8 +17,8 @@
 
 typedef struct mixed_star {
     star_data data;
-    int64_t *leaving[DIMENSIONS + 1]; /* columns of the first fact rows that go, those of one batch together */
-    uint32_t *leaving_first;          /* of batch i, which ends where that of i + 1 begins */
+    int64_t *leaving[STAR_DIMENSIONS_MAX + 1]; /* columns of the first fact rows that go, those of one batch together */
+    uint32_t *leaving_first;                   /* of batch i, which ends where that of i + 1 begins */
 } mixed_star;
 
 typedef struct gone_key {
@@ -48,7 +48,7 @@ static gone_key *gone_keys_make(const star_data *data, uint32_t dimension)
 static uint32_t *leaving_batches(const star_data *data)
 {
     uint32_t *batches = memory_take(data->shape.fact_rows_first * sizeof *batches);
-    for (uint32_t d = 0; d < DIMENSIONS; d++) {
+    for (uint32_t d = 0; d < data->shape.dimensions; d++) {
         gone_key *keys = gone_keys_make(data, d);
         for (uint32_t i = 0; i < data->shape.fact_rows_first; i++) {
             gone_key wanted = { data->fact_columns[d][i], 0 };
@@ -76,12 +76,12 @@ static void leaving_make(mixed_star *star, uint64_t batches_count)
     }
     uint32_t *next = memory_take((batches_count + 3) * sizeof *next);
     memcpy(next, first, (batches_count + 3) * sizeof *next);
-    for (uint32_t c = 0; c <= DIMENSIONS; c++) {
+    for (uint32_t c = 0; c <= data->shape.dimensions; c++) {
         star->leaving[c] = memory_take((first[batches_count + 2] + 1) * sizeof(int64_t));
     }
     for (uint32_t i = 0; i < rows; i++) {
         uint32_t place = batches[i] ? next[batches[i]]++ : 0;
-        for (uint32_t c = 0; c <= DIMENSIONS && batches[i]; c++) {
+        for (uint32_t c = 0; c <= data->shape.dimensions && batches[i]; c++) {
             star->leaving[c][place] = data->fact_columns[c][i];
         }
     }
@@ -100,13 +100,13 @@ static void mixed_fill(const void *context, star_engine *star, ivm_batch *batch,
         rows = (star_part){ data, shape->rows_first + (number - 1) * ROWS_NEW, ROWS_NEW };
         facts = (star_part){ data, shape->fact_rows_first + (number - 1) * FACT_ROWS_A_BATCH, FACT_ROWS_A_BATCH };
         uint32_t first = mixed->leaving_first[number];
-        star_columns leaving = { .columns_count = DIMENSIONS + 1, .rows_count = mixed->leaving_first[number + 1] - first };
-        for (uint32_t c = 0; c <= DIMENSIONS; c++) {
+        star_columns leaving = { .columns_count = shape->dimensions + 1, .rows_count = mixed->leaving_first[number + 1] - first };
+        for (uint32_t c = 0; c <= data->shape.dimensions; c++) {
             leaving.columns[c] = mixed->leaving[c] + first;
         }
         star_batch_columns(batch, star->fact_table, IVM_DELETE, &leaving);
     }
-    for (uint32_t d = 0; d < DIMENSIONS; d++) {
+    for (uint32_t d = 0; d < data->shape.dimensions; d++) {
         star_batch_dimension(star, batch, d, rows);
         if (number) {
             star_columns gone = { { data->keys[d] + (number - 1) * ROWS_GONE }, 1, ROWS_GONE };
@@ -119,47 +119,54 @@ static void mixed_fill(const void *context, star_engine *star, ivm_batch *batch,
     star_batch_fact_rows(star, batch, facts);
 }
 
-static void mixed_print(const duel *it, const prune_options *options)
+static void mixed_print(const duel *it, const prune_options *options, uint32_t dimensions)
 {
-    double row = it->median[0] / 1000, by_batch = it->median[1] / 1000;
+    double row = it->median[0] / 1000, mobius = it->median[1] / 1000, telescoping = it->median[2] / 1000;
     if (options->json) {
-        figure_print(&(figure){ "prune", "mixed_row_us", row, NULL, 0 });
-        figure_print(&(figure){ "prune", "mixed_batch_us", by_batch, NULL, 0 });
-        figure_print(&(figure){ "prune", "mixed_row_speedup", by_batch / row, NULL, 0 });
+        char metric[32];
+        snprintf(metric, sizeof metric, "mixed_row_speedup_%u", dimensions);
+        figure_print(&(figure){ "prune", "mixed_row_us", row, "dimensions", dimensions });
+        figure_print(&(figure){ "prune", "mixed_batch_us", mobius, "dimensions", dimensions });
+        figure_print(&(figure){ "prune", "mixed_batch_telescoping_us", telescoping, "dimensions", dimensions });
+        figure_print(&(figure){ "prune", metric, mobius / row, "dimensions", dimensions });
         return;
     }
-    printf("rows of 4 dimensions come, go and change: pruned by row to %llu terms %8.1f us a batch; by batch to %llu %8.1f, %.1f times as "
-           "long\n",
-           (unsigned long long)(it->terms[0] / options->batches), row, (unsigned long long)(it->terms[1] / options->batches), by_batch,
-           by_batch / row);
+    printf("rows of %u dimensions come, go and change: pruned by row to %llu terms %8.1f us a batch; by batch to %llu %8.1f, %.1f times as "
+           "long (telescoping: %llu terms, %.1f times)\n",
+           dimensions, (unsigned long long)(it->terms[0] / options->batches), row, (unsigned long long)(it->terms[1] / options->batches),
+           mobius, mobius / row, (unsigned long long)(it->terms[2] / options->batches), telescoping / row);
     fflush(stdout);
 }
 
-bool prune_mixed(const prune_options *options)
+bool prune_mixed(const prune_options *options, uint32_t dimensions)
 {
-    static const ivm_planner_options by_batch = { IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true };
+    static const ivm_planner_options mobius = { IVM_FK_PRUNING_BATCH, IVM_JOIN_MOBIUS, true };
+    static const ivm_planner_options telescoping = { IVM_FK_PRUNING_BATCH, IVM_JOIN_TELESCOPING, true };
     uint64_t batches = options->batches + 1;
-    star_shape shape = { .dimensions = DIMENSIONS,
+    star_shape shape = { .dimensions = dimensions,
                          .dimension_rows = (uint32_t)(10000 + batches * (ROWS_NEW + ROWS_GONE)),
-                         .attributes = { ATTRIBUTES, ATTRIBUTES, ATTRIBUTES, ATTRIBUTES },
                          .fact_rows = (uint32_t)(options->rows + batches * FACT_ROWS_A_BATCH),
                          .fact_rows_first = (uint32_t)options->rows,
                          .rows_first = (uint32_t)(10000 + batches * ROWS_GONE),
                          .fact_rows_step = FACT_ROWS_A_BATCH,
                          .rows_step = ROWS_NEW,
                          .rows_leaving = (uint32_t)(batches * ROWS_GONE) };
+    for (uint32_t d = 0; d < dimensions; d++) {
+        shape.attributes[d] = ATTRIBUTES;
+    }
     mixed_star star;
     star_data_make(&star.data, &shape);
     leaving_make(&star, batches);
     duel *it = memory_take(sizeof *it);
-    *it = (duel){ .runs = options->runs, .sides_count = 2 };
+    *it = (duel){ .runs = options->runs, .sides_count = 3 };
     it->sides[0] = (star_options){ .grouped = GROUPED };
-    it->sides[1] = (star_options){ .grouped = GROUPED, .planner = &by_batch };
+    it->sides[1] = (star_options){ .grouped = GROUPED, .planner = &mobius };
+    it->sides[2] = (star_options){ .grouped = GROUPED, .planner = &telescoping };
     duel_run(it, &(duel_story){ shape, mixed_fill, &star, options->batches });
-    mixed_print(it, options);
+    mixed_print(it, options, dimensions);
     bool equal = !it->unequal;
     free(it);
-    for (uint32_t c = 0; c <= DIMENSIONS; c++) {
+    for (uint32_t c = 0; c <= dimensions; c++) {
         free(star.leaving[c]);
     }
     free(star.leaving_first);

@@ -74,7 +74,7 @@ static ivm_status check_kept(const ivm_view *view, ivm_error *error)
 static ivm_status audit_list(audit *it, ivm_view *view)
 {
     ivm_engine *engine = view->engine;
-    uint32_t count;
+    uint32_t count = 0;
     ivm_view **below = list_below(view, it->step.arena, &count);
     recomputation *views = ivm__arena_allocate(it->step.arena, count * sizeof *views);
     if (!below || !views) {
