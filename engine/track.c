@@ -4,7 +4,6 @@
  *     fresh       they wait no more           gone        all who hold it wait          neither before nor after        they come and go
  *
  * The keys of the four are disjoint, so that their order does not matter. See track.h. */
-#include "cover.h"
 #include "track_inside.h"
 #include "weights.h"
 
@@ -26,43 +25,6 @@ bool ivm__track_needed(const ivm_fact *fact)
 
 /* ---- Children without a parent ------------------------------------------------------------------------------------------------------- */
 
-/* Of the keys that have rows, marks which. True where all have: then nothing was marked. */
-static bool present_find(const ivm__index *index, const ivm__keys *keys, uint8_t *present)
-{
-    uint32_t positions[IVM__CHUNK_ROWS], found;
-    ivm__row_id rows[IVM__CHUNK_ROWS];
-    ivm__probe probe = { 0 };
-    memset(present, 0, keys->rows_count);
-    while ((found = ivm__index_probe(index, keys, &probe, IVM__CHUNK_ROWS, positions, rows)) > 0) {
-        if (found == keys->rows_count && index->doubles == 0) {
-            return true;
-        }
-        for (uint32_t i = 0; i < found; i++) {
-            present[positions[i]] = 1;
-        }
-    }
-    return false;
-}
-
-/* Keys without a null that have no row, and how many. Rows stand in the index until the step that takes them out has ended: a key without one has a
- * parent neither before nor after. A cover that is there anyway tells so in one line of memory. */
-static uint32_t absent_find(const ivm__index *index, const ivm__keys *keys, uint32_t *absent)
-{
-    uint8_t present[IVM__CHUNK_ROWS];
-    uint32_t count = 0;
-    if (index->covers && index->used > 0) {
-        return ivm__cover_absent(index->covers, keys, absent);
-    }
-    if (present_find(index, keys, present)) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < keys->rows_count; i++) {
-        absent[count] = i;
-        count += !present[i] & !(keys->skip && keys->skip[i]);
-    }
-    return count;
-}
-
 /* Adds the chunk's rows that have no parent, neither before nor after. `columns`: where their keys are. */
 static ivm_status orphans_add(const ivm_fact *fact, ivm__arena *scratch, const ivm__chunk *chunk, const uint32_t *columns)
 {
@@ -72,7 +34,7 @@ static ivm_status orphans_add(const ivm_fact *fact, ivm__arena *scratch, const i
     ivm__chunk *orphans;
     uint32_t absent[IVM__CHUNK_ROWS];
     IVM_TRY(ivm__index_keys(parents, scratch, chunk, columns, false, &keys));
-    uint32_t count = absent_find(parents, &keys, absent);
+    uint32_t count = ivm__index_absent(parents, &keys, absent);
     if (count == 0) {
         return IVM_OK;
     }
