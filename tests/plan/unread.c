@@ -154,3 +154,37 @@ Test(plan_unread, rows_of_a_bag_are_added_up)
     cr_assert_eq(rows_left(view, 0), 1u);
     cr_assert_str_eq(fixture_view(&it, view), "1*ax,16 1*saw,22");
 }
+
+static uint64_t sell_notes(uint32_t count, ivm_view *view)
+{
+    ivm_batch *batch = NULL;
+    cr_assert_eq(ivm_batch_create(it.engine, &batch, &it.error), IVM_OK);
+    for (uint32_t i = 0; i < count; i++) {
+        ivm_batch_insert(batch, sale, ivm_int64(1 + i % 2), ivm_int64(1), ivm_string(i % 3 ? "one" : "two"));
+    }
+    cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_OK, "%s", it.error.message);
+    return rows_left(view, 0);
+}
+
+/* So are those of a small batch that only brings rows; of a large one each row drives. */
+Test(plan_unread, rows_of_a_bag_that_only_come_are_added_up_while_they_are_few)
+{
+    ivm_view *view = joined_with(bare());
+    cr_assert_eq(sell_notes(1, view), 1u);
+    cr_assert_eq(sell_notes(40, view), 2u);
+    cr_assert_eq(sell_notes(1000, view), 1000u);
+    cr_assert_str_eq(fixture_view(&it, view), "1*ax,531 1*saw,542");
+    push(sale, IVM_INSERT, "2,7,a 2,7,a 2,7,b");
+    cr_assert_eq(rows_left(view, 0), 1u);
+    cr_assert_str_eq(fixture_view(&it, view), "1*ax,531 1*saw,563");
+}
+
+Test(plan_unread, rows_of_a_bag_that_are_equal_are_added_up_where_all_is_read)
+{
+    ivm_plan *join = ivm_plan_join(scan_of("sale", "s"), scan_of("product", "p"), "s.product = p.id");
+    ivm_view *view = fixture_make(&it, "v", ivm_plan_project(join, "s.product, s.amount, s.note"));
+    push(product, IVM_INSERT, "1,ax,5,a");
+    push(sale, IVM_INSERT, "1,7,a 1,7,a 1,8,a");
+    cr_assert_eq(rows_left(view, 0), 2u);
+    cr_assert_str_eq(fixture_view(&it, view), "1*1,8,a 2*1,7,a");
+}
