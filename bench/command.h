@@ -11,6 +11,7 @@ int flights_command(int argc, char **argv);
 /* Behind `ivm bench`. */
 int star_command(int argc, char **argv);
 int prune_command(int argc, char **argv);
+int memory_command(int argc, char **argv);
 int operators_command(int argc, char **argv);
 
 #endif

@@ -10,7 +10,8 @@ static const char help[] = "usage: ivm explain [OPTIONS] FILE\n"
                            "Replays a scenario file (- is standard input) and prints, for each view it leaves, how the last\n"
                            "push brought its joins up to date: leaves and the foreign keys between them, the skip mask, how\n"
                            "many masks there are and how many were pruned, empty or run, and for each term that ran what it\n"
-                           "reads of every leaf and in which order it probes. Before any push every mask is empty.\n"
+                           "reads of every leaf and in which order it probes, and which indexes its terms read, built or not yet. Before\n"
+                           "any push every mask is empty.\n"
                            "\n"
                            "  --format text|json|dot   text to read (default), one JSON document a view, or graphs for dot(1)\n"
                            "  --view NAME              this view alone\n"
@@ -38,26 +39,13 @@ static int view_explain(replay_session *replay, const char *name, ivm_explain_fo
     return EXIT_HOLDS;
 }
 
-/* Whether the line makes a view that an earlier line did not name and that is still there. */
-static bool view_made(replay_session *replay, const scenario_file *file, size_t at)
-{
-    const char *name = member_text(json_object_get(file->lines[at].json, "view"), "name");
-    ivm_view *view;
-    for (size_t i = 0; name && i < at; i++) {
-        const char *earlier = member_text(json_object_get(file->lines[i].json, "view"), "name");
-        if (earlier && strcmp(earlier, name) == 0) {
-            return false;
-        }
-    }
-    return name && ivm_view_find(replay->engine, name, &view, &replay->error) == IVM_OK;
-}
-
 static int views_explain(replay_session *replay, const scenario_file *file, ivm_explain_format format)
 {
     int code = EXIT_HOLDS;
     for (size_t i = 0; i < file->lines_count && code == EXIT_HOLDS; i++) {
-        if (view_made(replay, file, i)) {
-            code = view_explain(replay, member_text(json_object_get(file->lines[i].json, "view"), "name"), format);
+        ivm_view *view = replay_view_made(replay, file, i);
+        if (view) {
+            code = view_explain(replay, ivm_view_name(view), format);
         }
     }
     return code;

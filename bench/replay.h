@@ -1,6 +1,7 @@
 /* Replaying scenario files. A file is read whole (scenario_file.c), then its lines are applied in order to one fresh engine
  * (replay.c): replay_catalog.c declares, replay_push.c pushes and refreshes, replay_expect.c compares contents with replay_bag.c, and
- * replay_terms.c compares join terms. All values pass through replay_cell.c. */
+ * replay_terms.c compares join terms; replay_audit.c audits and replay_digest.c sums up what the views hold. All values pass through
+ * replay_cell.c. */
 #ifndef IVM_BENCH_REPLAY_H
 #define IVM_BENCH_REPLAY_H
 
@@ -32,12 +33,22 @@ void scenario_file_free(scenario_file *file);
 
 /* ---- One scenario (replay.c) --------------------------------------------------------------------------------------------------- */
 
+/* A running sum of what the views hold after each step (replay_digest.c). All zero: not asked for. */
+typedef struct replay_digest {
+    bool wanted;
+    uint64_t value;
+    const char **views; /* in the order in which they were made; names borrowed from the file's lines */
+    size_t views_count, views_capacity;
+} replay_digest;
+
 typedef struct replay_session {
     ivm_engine *engine;
     piece_arena memory; /* of the line under way */
     json_t *explained;  /* borrowed: the last explain, if no push or refresh came after it */
     ivm_error error;    /* why the line under way failed */
     char *unheld;       /* what its expectation found instead; freed by the runner */
+    replay_digest digest;
+    bool audits; /* every view is audited after each push and refresh */
 } replay_session;
 
 typedef struct replay_counts {
@@ -47,6 +58,10 @@ typedef struct replay_counts {
 
 /* Opens an engine with these options. False after a line on standard error. */
 bool replay_open(replay_session *replay, const ivm_planner_options *planner);
+/* The view that this line of the file makes, if it is still there and no earlier line names it; else NULL. */
+ivm_view *replay_view_made(replay_session *replay, const scenario_file *file, size_t at);
+/* Audits the views that are there after line `at`, a push or refresh that went through (replay_audit.c). What differs is counted as wrong and told. */
+void replay_audit(replay_session *replay, const scenario_file *file, size_t at, replay_counts *counts);
 /* Applies all lines. What does not hold is counted and told on standard error; silent: of commands alone, not of expectations. */
 void replay_run(replay_session *replay, const scenario_file *file, bool silent, replay_counts *counts);
 void replay_close(replay_session *replay);
@@ -78,6 +93,17 @@ ivm_status replay_expect(replay_session *replay, const json_t *line);
 ivm_status replay_expect_changes(replay_session *replay, const json_t *line);
 ivm_status replay_explain(replay_session *replay, const json_t *line);
 ivm_status replay_expect_terms(replay_session *replay, const json_t *line);
+ivm_status replay_expect_deltas(replay_session *replay, const json_t *line);
+/* Writes "missing [rows]; unexpected [rows]" of what ivm_audit_view() found, with their weights (replay_expect.c). */
+ivm_status replay_differences_write(replay_session *replay, ivm_view *view, ivm_snapshot *differences, FILE *out);
+
+/* ---- Digests (replay_digest.c) ------------------------------------------------------------------------------------------------- */
+
+void digest_view_made(replay_digest *digest, const char *name);
+void digest_view_dropped(replay_digest *digest, const char *name);
+/* Takes in how a push or refresh ended and what every view holds after it. */
+ivm_status digest_step(replay_session *replay, ivm_status ended);
+void digest_free(replay_digest *digest);
 
 /* ---- Values (replay_cell.c) ---------------------------------------------------------------------------------------------------- */
 
@@ -108,6 +134,8 @@ typedef struct bag_columns {
 } bag_columns;
 
 void bag_add(row_bag *bag, bag_row row);
+/* Adds the snapshot's rows; cells and their strings are in `memory`. */
+ivm_status bag_take(row_bag *bag, ivm_snapshot *snapshot, const bag_columns *columns, piece_arena *memory);
 void bag_free(row_bag *bag);
 /* Adds equal rows' weights, drops zeros, and with `repeat` lists each row as often as its weight says. */
 void bag_net(row_bag *bag, const bag_columns *columns, bool repeat);

@@ -16,6 +16,23 @@ void bag_add(row_bag *bag, bag_row row)
     bag->rows[bag->rows_count++] = row;
 }
 
+ivm_status bag_take(row_bag *bag, ivm_snapshot *snapshot, const bag_columns *columns, piece_arena *memory)
+{
+    for (ivm_rows rows; ivm_snapshot_next(snapshot, &rows);) {
+        for (size_t r = 0; r < rows.rows_count; r++) {
+            ivm_value *cells = arena_take(memory, (columns->count + 1) * sizeof *cells);
+            for (size_t i = 0; i < columns->count; i++) {
+                cells[i] = ivm_rows_value(&rows, columns->types[i], r, i);
+                if (!cells[i].is_null && columns->types[i] == IVM_STRING) {
+                    cells[i].as.string.bytes = arena_text(memory, cells[i].as.string.bytes, cells[i].as.string.size);
+                }
+            }
+            bag_add(bag, (bag_row){ rows.weights ? rows.weights[r] : 1, cells, NULL });
+        }
+    }
+    return ivm_snapshot_status(snapshot);
+}
+
 void bag_free(row_bag *bag)
 {
     free(bag->rows);

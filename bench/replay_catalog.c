@@ -52,12 +52,11 @@ ivm_status replay_table(replay_session *replay, const json_t *line)
     if (status != IVM_OK) {
         return status;
     }
-    if (json_is_false(json_object_get(members, "retain"))) {
-        return replay_fail(replay, IVM_UNSUPPORTED, "retain is not in this version");
-    }
     options.columns = columns;
     options.append_only = json_is_true(json_object_get(members, "append_only"));
+    options.transient = json_is_false(json_object_get(members, "retain"));
     options.allow_negative = json_is_true(json_object_get(members, "allow_negative"));
+    options.transient = json_is_false(json_object_get(members, "retain"));
     options.key = member_names(replay, members, "key");
     if (!options.key) {
         return replay_fail(replay, IVM_INVALID_ARGUMENT, "a key is a list of names");
@@ -127,7 +126,11 @@ ivm_status replay_view(replay_session *replay, const json_t *line)
     if (status != IVM_OK) {
         return status;
     }
-    return ivm_view_create(replay->engine, member_text(members, "name"), plan, &options, &view, &replay->error);
+    status = ivm_view_create(replay->engine, member_text(members, "name"), plan, &options, &view, &replay->error);
+    if (status == IVM_OK) {
+        digest_view_made(&replay->digest, member_text(members, "name"));
+    }
+    return status;
 }
 
 ivm_status replay_drop_view(replay_session *replay, const json_t *line)
@@ -137,7 +140,13 @@ ivm_status replay_drop_view(replay_session *replay, const json_t *line)
     if (status == IVM_OK) {
         status = ivm_view_find(replay->engine, member_text(line, "drop_view"), &view, &replay->error);
     }
-    return status == IVM_OK ? ivm_view_drop(view, &replay->error) : status;
+    if (status == IVM_OK) {
+        status = ivm_view_drop(view, &replay->error);
+    }
+    if (status == IVM_OK) {
+        digest_view_dropped(&replay->digest, member_text(line, "drop_view"));
+    }
+    return status;
 }
 
 /* ---- Options ------------------------------------------------------------------------------------------------------------------- */

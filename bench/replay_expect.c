@@ -88,19 +88,6 @@ static bag_row want_row(replay_session *replay, const expected *contents, const 
     return out;
 }
 
-static bag_row got_row(replay_session *replay, const expected *contents, const ivm_rows *rows, size_t row)
-{
-    size_t count = contents->columns.count;
-    ivm_value *cells = arena_take(&replay->memory, (count + 1) * sizeof *cells);
-    for (size_t i = 0; i < count; i++) {
-        cells[i] = ivm_rows_value(rows, contents->columns.types[i], row, i);
-        if (!cells[i].is_null && contents->columns.types[i] == IVM_STRING) {
-            cells[i].as.string.bytes = arena_text(&replay->memory, cells[i].as.string.bytes, cells[i].as.string.size);
-        }
-    }
-    return (bag_row){ rows->weights ? rows->weights[row] : 1, cells, NULL };
-}
-
 /* ---- Telling ------------------------------------------------------------------------------------------------------------------- */
 
 static void row_write(const expected *contents, const bag_row *row, FILE *out)
@@ -151,7 +138,6 @@ static void unheld_tell(replay_session *replay, const expected *contents, const 
 static ivm_status compare(replay_session *replay, expected *contents)
 {
     row_bag want = { 0 }, got = { 0 };
-    ivm_rows rows;
     ivm_status status = columns_read(replay, contents);
     if (status != IVM_OK) {
         return status;
@@ -159,12 +145,7 @@ static ivm_status compare(replay_session *replay, expected *contents)
     for (size_t i = 0; i < json_array_size(contents->rows); i++) {
         bag_add(&want, want_row(replay, contents, json_array_get(contents->rows, i)));
     }
-    while (ivm_snapshot_next(contents->snapshot, &rows)) {
-        for (size_t i = 0; i < rows.rows_count; i++) {
-            bag_add(&got, got_row(replay, contents, &rows, i));
-        }
-    }
-    status = ivm_snapshot_status(contents->snapshot);
+    status = bag_take(&got, contents->snapshot, &contents->columns, &replay->memory);
     if (status == IVM_OK) {
         bag_net(&got, &contents->columns, !contents->weighted);
         bag_cancel(&want, &got, &contents->columns);
@@ -187,6 +168,30 @@ static ivm_status contents_compare(replay_session *replay, expected *contents)
     }
     ivm_status status = compare(replay, contents);
     ivm_snapshot_close(contents->snapshot);
+    return status;
+}
+
+ivm_status replay_differences_write(replay_session *replay, ivm_view *view, ivm_snapshot *differences, FILE *out)
+{
+    expected contents = { .weighted = true, .view = view, .snapshot = differences };
+    row_bag all = { 0 }, missing = { 0 }, unexpected = { 0 };
+    ivm_status status = columns_read(replay, &contents);
+    if (status == IVM_OK) {
+        status = bag_take(&all, differences, &contents.columns, &replay->memory);
+    }
+    for (size_t i = 0; i < all.rows_count; i++) {
+        bag_row row = all.rows[i];
+        bool lacks = row.weight > 0;
+        row.weight = lacks || row.weight == INT64_MIN ? row.weight : -row.weight;
+        bag_add(lacks ? &missing : &unexpected, row);
+    }
+    bag_net(&missing, &contents.columns, false);
+    bag_net(&unexpected, &contents.columns, false);
+    rows_write(&contents, "missing", &missing, out);
+    rows_write(&contents, "; unexpected", &unexpected, out);
+    bag_free(&all);
+    bag_free(&missing);
+    bag_free(&unexpected);
     return status;
 }
 

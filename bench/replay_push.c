@@ -42,12 +42,8 @@ static ivm_status part_read(replay_session *replay, const json_t *json, push_par
     if (status != IVM_OK) {
         return status;
     }
-    bool keyed = kind->change == IVM_UPSERT || kind->change == IVM_DELETE_KEY;
     part->change = kind->change;
     part->rows = json_object_get(json, kind->rows);
-    if (keyed && ivm_table_key(part->table, NULL, 0) == 0) {
-        return replay_fail(replay, IVM_INVALID_ARGUMENT, "%s: table %s has no key", kind->name, table);
-    }
     if (!json_is_array(part->rows)) {
         return replay_fail(replay, IVM_INVALID_ARGUMENT, "%s: a list of %s is missing", kind->name, kind->rows);
     }
@@ -84,6 +80,10 @@ static ivm_status row_read(replay_session *replay, const push_part *part, const 
 static ivm_status part_fill(replay_session *replay, const push_part *part, ivm_batch *batch, bool *full)
 {
     ivm_value *values = arena_take(&replay->memory, (part->columns_count + 1) * sizeof *values);
+    bool keyed = part->change == IVM_UPSERT || part->change == IVM_DELETE_KEY;
+    if (keyed && ivm_table_key(part->table, NULL, 0) == 0) {
+        *full = ivm_batch_row(batch, part->table, part->change, 1, values, 0) != IVM_OK; /* why, the engine says */
+    }
     for (size_t i = 0; i < json_array_size(part->rows) && !*full; i++) {
         const json_t *row = json_array_get(part->rows, i);
         ivm_value weight = ivm_int64(1);

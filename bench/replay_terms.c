@@ -1,4 +1,4 @@
-/* The scenario commands "explain" and "expect_terms": join terms as ivm_explain() tells them in JSON. A stated explain is remembered and
+/* The scenario commands "explain", "expect_terms" and "expect_deltas": join terms and delta rows as ivm_explain() tells them in JSON. A stated explain is remembered and
  * asked again at each expectation, so that options set in between count. */
 #include "replay.h"
 
@@ -149,6 +149,61 @@ ivm_status replay_expect_terms(replay_session *replay, const json_t *line)
         terms_compare(replay, want, join);
     } else {
         status = replay_fail(replay, IVM_INVALID_ARGUMENT, "%s has no inner join", name);
+    }
+    json_decref(explained);
+    return status;
+}
+
+/* ---- Delta rows ---------------------------------------------------------------------------------------------------------------- */
+
+static void bounds_compare(replay_session *replay, const json_t *bounds, const json_t *leaves)
+{
+    char *text = NULL;
+    size_t size = 0;
+    bool within = json_array_size(bounds) == json_array_size(leaves);
+    FILE *out = open_memstream(&text, &size);
+    if (!out) {
+        return;
+    }
+    if (!within) {
+        fprintf(out, "the join has %zu leaves, %zu bounds were given", json_array_size(leaves), json_array_size(bounds));
+    }
+    for (size_t i = 0; i < json_array_size(bounds) && i < json_array_size(leaves); i++) {
+        json_int_t bound = json_integer_value(json_array_get(bounds, i));
+        json_int_t rows = json_integer_value(json_object_get(json_array_get(leaves, i), "delta_rows"));
+        if (rows > bound) {
+            fprintf(out, "%sleaf %zu has %lld delta rows, at most %lld were expected", within ? "" : "; ", i, (long long)rows,
+                    (long long)bound);
+            within = false;
+        }
+    }
+    fclose(out);
+    if (within) {
+        free(text);
+    } else {
+        replay->unheld = text;
+    }
+}
+
+/* Bounds say what pruning by row leaves: a step under another setting is not held to them. */
+ivm_status replay_expect_deltas(replay_session *replay, const json_t *line)
+{
+    const json_t *want = json_object_get(line, "expect_deltas"), *bounds = json_object_get(want, "rows");
+    const char *name = member_text(want, "view"), *pruning;
+    json_t *explained;
+    if (!json_is_array(bounds)) {
+        return replay_fail(replay, IVM_INVALID_ARGUMENT, "the expected numbers of rows are missing");
+    }
+    ivm_status status = explain(replay, name, NULL, &explained);
+    if (status != IVM_OK) {
+        return status;
+    }
+    const json_t *join = json_array_get(json_object_get(explained, "joins"), 0);
+    pruning = member_text(join, "fk_pruning");
+    if (!join) {
+        status = replay_fail(replay, IVM_INVALID_ARGUMENT, "%s has no inner join", name);
+    } else if (pruning && strcmp(pruning, fk_pruning_words[IVM_FK_PRUNING_ROW]) == 0) {
+        bounds_compare(replay, bounds, json_object_get(join, "leaves"));
     }
     json_decref(explained);
     return status;

@@ -109,7 +109,7 @@ static double engine_pass(star_bench *bench, uint64_t size)
     const star_shape *shape = &bench->data.shape;
     size_t first = shape->fact_rows / 2 < FIRST_FACT_ROWS ? shape->fact_rows / 2 : FIRST_FACT_ROWS;
     star_engine star;
-    star_engine_open(&star, shape, shape->dimensions, NULL);
+    star_engine_open(&star, shape, &(star_options){ .grouped = shape->dimensions });
     ivm_batch *batch = star_batch(&star);
     for (uint32_t d = 0; d < shape->dimensions; d++) {
         star_batch_dimension(&star, batch, d, (star_part){ &bench->data, 0, shape->dimension_rows });

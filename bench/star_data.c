@@ -40,7 +40,8 @@ static void fact_keys_make(star_data *data, uint32_t dimension, random_state *ra
     const star_shape *shape = &data->shape;
     int64_t *keys = data->fact_columns[dimension] = memory_take(shape->fact_rows * sizeof(int64_t));
     for (uint32_t i = 0; i < shape->fact_rows; i++) {
-        keys[i] = data->keys[dimension][random_below(random, rows_known(shape, i))];
+        uint32_t first = i < shape->fact_rows_first ? 0 : shape->rows_leaving;
+        keys[i] = data->keys[dimension][first + random_below(random, rows_known(shape, i) - first)];
     }
 }
 

@@ -16,6 +16,7 @@ typedef struct star_shape {
     /* Dimensions that grow: the first `fact_rows_first` facts refer to the first `rows_first` rows of each, the next `fact_rows_step` to
      * `rows_step` more, and so on. All zero: every fact row refers to any row. */
     uint32_t fact_rows_first, rows_first, fact_rows_step, rows_step;
+    uint32_t rows_leaving; /* of the first rows of each: only the first `fact_rows_first` facts refer to them */
 } star_shape;
 
 typedef struct star_data {

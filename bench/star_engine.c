@@ -1,4 +1,4 @@
-/* A star in the engine; see star_engine.h. Foreign keys are declared rely: the data keeps them. */
+/* A star in the engine; see star_engine.h. The data keeps its foreign keys, whatever their trust. */
 #include "star_engine.h"
 
 #include "option.h"
@@ -15,16 +15,16 @@ static void must(ivm_status status, const ivm_error *error)
 
 /* ---- Opening ------------------------------------------------------------------------------------------------------------------- */
 
-static void dimension_create(star_engine *star, uint32_t dimension, ivm_error *error)
+static void dimension_create(star_engine *star, uint32_t dimension, bool append_only, ivm_error *error)
 {
     static const ivm_column_definition columns[] = { { "id", IVM_INT64, true }, { "attribute", IVM_INT64, true } };
-    ivm_table_options options = { .columns = columns, .columns_count = 2, .key = "id" };
+    ivm_table_options options = { .columns = columns, .columns_count = 2, .key = "id", .append_only = append_only };
     char name[16];
     snprintf(name, sizeof name, "d%u", dimension);
     must(ivm_table_create(star->engine, name, &options, &star->dimensions[dimension], error), error);
 }
 
-static void fact_create(star_engine *star, uint32_t dimensions, ivm_error *error)
+static void fact_create(star_engine *star, uint32_t dimensions, const star_options *how, ivm_error *error)
 {
     char names[STAR_DIMENSIONS_MAX][16];
     ivm_column_definition columns[STAR_DIMENSIONS_MAX + 1];
@@ -33,10 +33,10 @@ static void fact_create(star_engine *star, uint32_t dimensions, ivm_error *error
         columns[d] = (ivm_column_definition){ names[d], IVM_INT64, true };
     }
     columns[dimensions] = (ivm_column_definition){ "amount", IVM_INT64, true };
-    ivm_table_options options = { .columns = columns, .columns_count = dimensions + 1 };
+    ivm_table_options options = { .columns = columns, .columns_count = dimensions + 1, .transient = how->transient };
     must(ivm_table_create(star->engine, "f", &options, &star->fact_table, error), error);
     for (uint32_t d = 0; d < dimensions; d++) {
-        must(ivm_foreign_key_declare(star->fact_table, names[d], star->dimensions[d], "id", IVM_RELY, NULL, error), error);
+        must(ivm_foreign_key_declare(star->fact_table, names[d], star->dimensions[d], "id", how->trust, NULL, error), error);
     }
 }
 
@@ -64,20 +64,19 @@ static ivm_plan *star_plan(uint32_t dimensions, uint32_t grouped)
     return ivm_plan_count(plan, "fact_rows");
 }
 
-void star_engine_open(star_engine *star, const star_shape *shape, uint32_t grouped, const ivm_planner_options *planner)
+void star_engine_open(star_engine *star, const star_shape *shape, const star_options *how)
 {
     ivm_engine_options options = IVM_ENGINE_OPTIONS_INIT;
     ivm_error error = IVM_ERROR_INIT;
-    if (planner) {
-        options.planner = *planner;
-    }
+    options.planner = how->planner ? *how->planner : options.planner;
+    options.allocator = how->allocator ? *how->allocator : options.allocator;
     *star = (star_engine){ 0 };
     must(ivm_engine_open(&options, &star->engine, &error), &error);
     for (uint32_t d = 0; d < shape->dimensions; d++) {
-        dimension_create(star, d, &error);
+        dimension_create(star, d, how->transient, &error);
     }
-    fact_create(star, shape->dimensions, &error);
-    must(ivm_view_create(star->engine, "star", star_plan(shape->dimensions, grouped), NULL, &star->view, &error), &error);
+    fact_create(star, shape->dimensions, how, &error);
+    must(ivm_view_create(star->engine, "star", star_plan(shape->dimensions, how->grouped), NULL, &star->view, &error), &error);
 }
 
 void star_engine_close(star_engine *star)
@@ -97,26 +96,30 @@ ivm_batch *star_batch(star_engine *star)
     return batch;
 }
 
-static void rows_add(ivm_batch *batch, ivm_table *table, const int64_t *const *columns, size_t columns_count, star_part part)
+void star_batch_columns(ivm_batch *batch, ivm_table *table, ivm_change change, const star_columns *columns)
 {
     ivm_column_data data[STAR_DIMENSIONS_MAX + 1] = { 0 };
-    for (size_t c = 0; c < columns_count; c++) {
-        data[c].values = columns[c] + part.first;
+    for (size_t c = 0; c < columns->columns_count; c++) {
+        data[c].values = columns->columns[c];
     }
-    ivm_rows rows = { .rows_count = part.count, .columns_count = columns_count, .columns = data };
+    ivm_rows rows = { .rows_count = columns->rows_count, .columns_count = columns->columns_count, .columns = data };
     /* The batch remembers a mistake and the push tells it. */
-    (void)ivm_batch_columns(batch, table, IVM_INSERT, &rows);
+    (void)ivm_batch_columns(batch, table, change, &rows);
 }
 
 void star_batch_dimension(star_engine *star, ivm_batch *batch, uint32_t dimension, star_part part)
 {
-    const int64_t *columns[] = { part.data->keys[dimension], part.data->attributes[dimension] };
-    rows_add(batch, star->dimensions[dimension], columns, 2, part);
+    star_columns columns = { { part.data->keys[dimension] + part.first, part.data->attributes[dimension] + part.first }, 2, part.count };
+    star_batch_columns(batch, star->dimensions[dimension], IVM_INSERT, &columns);
 }
 
 void star_batch_fact_rows(star_engine *star, ivm_batch *batch, star_part part)
 {
-    rows_add(batch, star->fact_table, (const int64_t *const *)part.data->fact_columns, part.data->shape.dimensions + 1, part);
+    star_columns columns = { .columns_count = part.data->shape.dimensions + 1, .rows_count = part.count };
+    for (size_t c = 0; c < columns.columns_count; c++) {
+        columns.columns[c] = part.data->fact_columns[c] + part.first;
+    }
+    star_batch_columns(batch, star->fact_table, IVM_INSERT, &columns);
 }
 
 void star_push(star_engine *star, ivm_batch *batch, ivm_stats *stats)
@@ -144,4 +147,21 @@ void star_rows(star_engine *star, star_row *row, void *context)
     }
     must(ivm_snapshot_status(snapshot), &error);
     ivm_snapshot_close(snapshot);
+}
+
+/* A sum over rows that does not depend on their order and takes every cell into account. */
+static void row_digest(void *context, const int64_t *cells, size_t cells_count)
+{
+    uint64_t digest = 0, *sum = context;
+    for (size_t c = 0; c < cells_count; c++) {
+        digest = (digest ^ (uint64_t)cells[c]) * 0x9E3779B97F4A7C15ull + (digest >> 29);
+    }
+    *sum += digest | 1;
+}
+
+uint64_t star_rows_digest(star_engine *star)
+{
+    uint64_t sum = 0;
+    star_rows(star, row_digest, &sum);
+    return sum;
 }

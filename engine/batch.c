@@ -59,6 +59,10 @@ ivm_status ivm__batch_accepts(ivm_batch *batch, const ivm_table *table, ivm_chan
     if ((unsigned)change > IVM_DELETE_KEY) {
         return ivm__fail(&batch->mistake, IVM_INVALID_ARGUMENT, "table %s: %d is no change", table->name, (int)change);
     }
+    if (change >= IVM_UPSERT && table->transient) {
+        return ivm__fail(&batch->mistake, IVM_UNSUPPORTED, "table %s does not keep its rows: there is none to %s by a key", table->name,
+                         change == IVM_UPSERT ? "update" : "delete");
+    }
     if (change >= IVM_UPSERT && table->key_count == 0) {
         return ivm__fail(&batch->mistake, IVM_INVALID_ARGUMENT, "table %s has no key to %s by", table->name,
                          change == IVM_UPSERT ? "upsert" : "delete");

@@ -43,12 +43,14 @@ struct ivm_table {
     uint32_t *key;            /* positions in the key's order */
     uint32_t key_count, key_capacity;
     bool append_only;
-    bool allow_negative; /* a bag whose rows stand once each, found through `whole` */
-    bool transient;      /* rows are used and dropped */
-    bool came;           /* a push has changed it */
+    bool allow_negative;    /* a bag whose rows stand once each, found through `whole` */
+    bool transient;         /* rows are used and dropped: the store has those alone that wait for parents, once each (transient.h) */
+    bool came;              /* a push has changed it */
+    bool stale;             /* transient: rows may stand in the store that wait for nothing */
+    struct ivm__hops *hops; /* transient: of the views for which its rows may wait */
     ivm__store store;
     ivm__index *key_index;  /* NULL for a bag */
-    ivm__index *whole;      /* a bag's, over whole rows; NULL until its first negative row */
+    ivm__index *whole;      /* a bag's, over whole rows; NULL until its first negative row, or its first that waits */
     ivm__table_delta delta; /* of the step under way */
     uint32_t readers_count; /* views that scan it */
     ivm_table *next;
@@ -101,6 +103,7 @@ struct ivm_view {
     ivm_refresh refresh;
     ivm_view_changed changed; /* NULL: nobody is told */
     void *changed_context;
+    struct ivm__hops *hops;       /* of its joins that read rows not kept: where these find their parents */
     uint64_t clock;               /* a deferred view's: pushes when it was last refreshed, or made */
     struct ivm__pending *pending; /* a deferred view's: one for each table and view it scans */
     bool ran;                     /* its program, in the step under way */
@@ -167,6 +170,8 @@ ivm_status ivm__snapshot_rows(ivm_view *view, ivm_snapshot **snapshot) IVM_MUST_
 ivm_status ivm__snapshot_changes(ivm_view *view, ivm_snapshot **snapshot) IVM_MUST_CHECK;
 /* The same of the keys that a tracked fact's children wait for: what the step under way changes of them. */
 ivm_status ivm__snapshot_orphans_changes(ivm_fact *fact, ivm_snapshot **snapshot) IVM_MUST_CHECK;
+/* A view's of rows laid out as its own, in a store of their own that may go: they are copied. A weight past int64 is cut to it. */
+ivm_status ivm__snapshot_copy(ivm_view *view, ivm__store *rows, ivm_snapshot **snapshot) IVM_MUST_CHECK;
 
 void ivm__view_free(ivm_view *view);
 void ivm__table_free(ivm_table *table);

@@ -73,7 +73,8 @@ static ivm_status whole_make(change *it)
     for (uint32_t c = 0; c < it->columns_count; c++) {
         columns[c] = c;
     }
-    return ivm__store_index(&it->store, columns, it->columns_count, it->table->allow_negative, &it->whole);
+    bool unique = it->table->allow_negative || it->table->transient;
+    return ivm__store_index(&it->store, columns, it->columns_count, unique, &it->whole);
 }
 
 /* Equal rows of a bag stand apart, but what they weigh together must fit. */
@@ -94,9 +95,9 @@ static ivm_status store_make(change *it)
 {
     ivm_table *table = it->table;
     bool drops = it->columns_count < table->columns_count;
-    if (drops && table->allow_negative) {
+    if (drops && (table->allow_negative || table->transient)) {
         ivm__zset merged;
-        assert(table->readers_count == 0);
+        assert(table->readers_count == 0 || !table->allow_negative);
         IVM_TRY(zset_merge(it, &table->store, &merged));
         ivm__store_replace(&it->store, &merged.store);
         it->whole = merged.whole;

@@ -90,6 +90,40 @@ uint32_t ivm__cover_probe(const ivm__cover *cover, const ivm__keys *keys, uint64
     return hits;
 }
 
+/* Adds what is missing of a block to `absent`, of which there are `count`. */
+static uint32_t block_absent(const ivm__cover *cover, const ivm__keys *keys, uint32_t first, const uint32_t *homes, uint32_t block,
+                             uint32_t *absent, uint32_t count)
+{
+    uint32_t left[BLOCK_KEYS], left_count = 0;
+    const uint64_t *words = keys->words + first;
+    const ivm__cover_slot *slots = cover->slots;
+    for (uint32_t i = 0; i < block; i++) {
+        bool hit = (slots[homes[i]].key == words[i]) & (words[i] != cover->free);
+        left[left_count] = i;
+        left_count += !hit;
+    }
+    for (uint32_t j = 0; j < left_count; j++) {
+        uint32_t i = left[j];
+        uint64_t cell;
+        absent[count] = first + i;
+        count += !find(cover, words[i], homes[i], &cell) && !(keys->skip && keys->skip[first + i]);
+    }
+    return count;
+}
+
+uint32_t ivm__cover_absent(const ivm__cover *cover, const ivm__keys *keys, uint32_t *absent)
+{
+    assert(keys->words_count == 1 && cover->capacity > 0);
+    uint32_t homes[2][BLOCK_KEYS], turn = 0, count = 0, rows_count = keys->rows_count;
+    homes_send(cover, keys->hashes, rows_count < BLOCK_KEYS ? rows_count : BLOCK_KEYS, homes[0]);
+    for (uint32_t first = 0; first < rows_count; first += BLOCK_KEYS, turn ^= 1) {
+        uint32_t left = rows_count - first, block = left < BLOCK_KEYS ? left : BLOCK_KEYS, after = left - block;
+        homes_send(cover, keys->hashes + first + block, after < BLOCK_KEYS ? after : BLOCK_KEYS, homes[turn ^ 1]);
+        count = block_absent(cover, keys, first, homes[turn], block, absent, count);
+    }
+    return count;
+}
+
 /* ---- Rows come and go ---------------------------------------------------------------------------------------------------------------- */
 
 static uint32_t place_of(const ivm__cover *cover, uint64_t key, uint64_t hash)

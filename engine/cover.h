@@ -34,6 +34,8 @@ typedef struct ivm__cover {
 ivm_status ivm__index_cover(ivm__index *index, uint32_t column, ivm__cover **cover) IVM_MUST_CHECK;
 /* found[i]: whether key i is there; cells[i]: its cell (anything where it is not). Returns how many were found. */
 uint32_t ivm__cover_probe(const ivm__cover *cover, const ivm__keys *keys, uint64_t *cells, uint8_t *found);
+/* The keys that are not there, those to be skipped left out: their positions, in order, and how many. */
+uint32_t ivm__cover_absent(const ivm__cover *cover, const ivm__keys *keys, uint32_t *absent);
 
 /* The index's side. */
 void ivm__index_covers_drop(ivm__index *index);

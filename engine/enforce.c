@@ -1,7 +1,7 @@
 /* Enforced facts: judged on the batch's net result, whatever the order of its parts.
  *
- *     a child row that came       its key, unless a null is in it, must be in the parent as the parent is after the batch
- *     a parent row that went      unless its key came back, no child row may hold it after the batch
+ *     a child row that came       its key, unless a null is in it, must be in the parent before or after the batch
+ *     a parent row that went      unless its key came back, no child row may hold it after the batch, those that came among them
  *
  * Rows that were there before and stay need no look: they kept the fact. The child's rows are found through an index over its columns, built
  * when the first parent goes; those that are not kept, by the count of the keys that they hold (track.h). */
@@ -34,7 +34,7 @@ static ivm_status violation(const ivm_fact *fact, const ivm__chunk *chunk, const
                      fact->child->name, names, key, fact->parent->name);
 }
 
-/* Rows of the child with weight above 0 have their parents. */
+/* Rows of the child with weight above 0 have their parents, be it such as go. */
 static ivm_status children_have_parents(ivm__arena *scratch, const ivm_fact *fact, const ivm__chunk *chunk, ivm_error *error)
 {
     uint32_t *columns = ivm__arena_allocate(scratch, fact->columns_count * sizeof *columns);
@@ -46,10 +46,10 @@ static ivm_status children_have_parents(ivm__arena *scratch, const ivm_fact *fac
     if (ivm__index_keys(fact->parent->key_index, scratch, chunk, columns, false, &keys) != IVM_OK) {
         return ivm__fail_memory(error);
     }
-    for (uint32_t i = 0; i < chunk->rows_count; i++) {
-        bool refers = ivm__chunk_weight(chunk, i) > 0 && !(keys.skip && keys.skip[i]);
-        if (refers && !is_held(fact->parent->key_index, &keys, i)) {
-            return violation(fact, chunk, columns, i, false, error);
+    uint32_t absent[IVM__CHUNK_ROWS], count = ivm__index_absent(fact->parent->key_index, &keys, absent);
+    for (uint32_t i = 0; i < count; i++) {
+        if (ivm__chunk_weight(chunk, absent[i]) > 0) {
+            return violation(fact, chunk, columns, absent[i], false, error);
         }
     }
     return IVM_OK;

@@ -76,6 +76,9 @@ void ivm__index_send_rows(const ivm__index *index, const ivm__keys *keys);
 bool ivm__index_reads(const ivm__index *index, const uint32_t *columns, uint32_t columns_count);
 uint32_t ivm__index_probe_cells(const ivm__index *index, const ivm__keys *keys, ivm__reading reading, const uint32_t *columns,
                                 uint32_t columns_count, uint64_t *const *cells, uint32_t *positions);
+/* Keys without a null of which a unique index has no row, neither from before the step nor of it: absent[] their positions, in order, and how many. Of
+ * a chunk's keys. Cost: a slot and a row a key, or a line of a cover. */
+uint32_t ivm__index_absent(const ivm__index *index, const ivm__keys *keys, uint32_t *absent);
 /* The rows of one key one by one: IVM__ROW_NONE at the end. *next is 0 at first. */
 ivm__row_id ivm__index_find(const ivm__index *index, const uint64_t *words, uint64_t hash, uint32_t *next);
 

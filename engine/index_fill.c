@@ -163,3 +163,12 @@ void ivm__store_indexes_drop(ivm__store *store, const ivm__index *kept, const iv
         }
     }
 }
+
+void ivm__store_indexes_drop_since(ivm__store *store, const ivm__index *newest)
+{
+    while (store->indexes != newest) {
+        ivm__index *index = store->indexes;
+        store->indexes = index->next_of_store;
+        ivm__index_free(index);
+    }
+}

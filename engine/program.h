@@ -19,6 +19,7 @@ typedef struct ivm__step {
     ivm__texts *texts;
     uint64_t seed;
     bool initial;    /* a view is being filled: before is nothing, and each table's delta its whole content */
+    bool past;       /* of an initial one: sources are read as they were before what is laid over them (store_lay.c) */
     bool refreshing; /* a deferred view is brought up to date: deltas are what is laid over the sources' rows */
     uint64_t since;  /* pushes before the state that the step starts from: it may use facts declared by then */
     bool loading;    /* rows from before the step pass through to fill a join's leaf: operators pass them on and count nothing */
@@ -28,6 +29,13 @@ typedef struct ivm__step {
     ivm_stats *stats; /* of this step */
     ivm_error *error;
 } ivm__step;
+
+/* How a step in which all of a source is its delta reads it. */
+static inline ivm__reading ivm__step_reading(const ivm__step *step)
+{
+    assert(!step->past || step->initial);
+    return step->past ? IVM__READ_OLD : IVM__READ_CUR;
+}
 
 typedef struct ivm__operator ivm__operator;
 

@@ -1,6 +1,7 @@
 /* Pushing: one batch carried through tables and views as a whole or not at all.
  *
- *     stage and apply to the tables, count who waits for parents (track.c), judge facts (enforce.c), run the views (step.c)
+ *     stage and apply to the tables, count who waits for parents (track.c), judge facts (enforce.c), run the views (step.c),
+ *     keep rows that wait (transient.c)
  *     then   commit all        or   undo all        and tell who asked to be told
  *
  * Everything that can fail stands before the first commit. Cost beyond the batch's own: one call an operator and a few words a table. */
@@ -9,6 +10,7 @@
 #include "stage.h"
 #include "step.h"
 #include "track.h"
+#include "transient.h"
 
 /* ---- The push -------------------------------------------------------------------------------------------------------------------- */
 
@@ -25,6 +27,9 @@ static ivm_status push(ivm__step *step, void *subject)
     }
     if (status == IVM_OK) {
         status = ivm__views_run(step, true);
+    }
+    if (status == IVM_OK) {
+        status = ivm__transient_step(step);
     }
     if (status != IVM_OK) {
         ivm__views_undo(engine);

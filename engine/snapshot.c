@@ -76,10 +76,10 @@ static ivm_status share_rows(ivm_snapshot *snapshot, ivm__store *store)
     return IVM_OK;
 }
 
-/* A walk over the changes of the step under way, or of the last. */
-typedef uint32_t changes_walk(const ivm__store *store, uint32_t *next, uint32_t capacity, ivm__row_id *rows, ivm__weight *weights);
+/* A walk over the rows that are copied: the changes of the step under way or of the last, or all. */
+typedef uint32_t copied_walk(const ivm__store *store, uint32_t *next, uint32_t capacity, ivm__row_id *rows, ivm__weight *weights);
 
-static uint64_t count_changes(const ivm__store *store, changes_walk *walk)
+static uint64_t count_rows(const ivm__store *store, copied_walk *walk)
 {
     uint64_t count = 0;
     ivm__row_id rows[64];
@@ -97,9 +97,9 @@ static int64_t weight_narrow(ivm__weight weight)
     return weight > INT64_MAX ? INT64_MAX : weight < INT64_MIN ? INT64_MIN : (int64_t)weight;
 }
 
-static ivm_status copy_changes(ivm_snapshot *snapshot, const ivm__store *store, changes_walk *walk)
+static ivm_status copy_rows(ivm_snapshot *snapshot, const ivm__store *store, copied_walk *walk)
 {
-    uint64_t count = count_changes(store, walk), at = 0;
+    uint64_t count = count_rows(store, walk), at = 0;
     uint32_t stride = store->layout->stride;
     snapshot->copied = ivm__allocate(snapshot->memory, count * stride);
     snapshot->copied_weights = ivm__allocate(snapshot->memory, count * sizeof *snapshot->copied_weights);
@@ -121,15 +121,15 @@ static ivm_status copy_changes(ivm_snapshot *snapshot, const ivm__store *store, 
     return IVM_OK;
 }
 
-/* `walk`: of the changes wanted; NULL: the rows are. */
-static ivm_status snapshot_take(ivm_engine *engine, ivm__store *store, changes_walk *walk, const uint32_t *key, uint32_t key_count,
+/* `walk`: over what is to be copied; NULL: the rows are shared. */
+static ivm_status snapshot_take(ivm_engine *engine, ivm__store *store, copied_walk *walk, const uint32_t *key, uint32_t key_count,
                                 ivm_snapshot **taken)
 {
     ivm_snapshot *snapshot = snapshot_make(engine, store->layout, key, key_count);
     if (!snapshot) {
         return IVM_OUT_OF_MEMORY;
     }
-    ivm_status status = walk ? copy_changes(snapshot, store, walk) : share_rows(snapshot, store);
+    ivm_status status = walk ? copy_rows(snapshot, store, walk) : share_rows(snapshot, store);
     if (status != IVM_OK) {
         snapshot_empty(snapshot);
         ivm__release(&engine->memory, snapshot, sizeof *snapshot);
@@ -148,6 +148,16 @@ ivm_status ivm__snapshot_rows(ivm_view *view, ivm_snapshot **snapshot)
 ivm_status ivm__snapshot_changes(ivm_view *view, ivm_snapshot **snapshot)
 {
     return snapshot_take(view->engine, view->program.result, ivm__store_changes, NULL, view->key_count, snapshot);
+}
+
+static uint32_t rows_walk(const ivm__store *store, uint32_t *next, uint32_t capacity, ivm__row_id *rows, ivm__weight *weights)
+{
+    return ivm__store_scan(store, IVM__READ_CUR, next, capacity, rows, weights);
+}
+
+ivm_status ivm__snapshot_copy(ivm_view *view, ivm__store *rows, ivm_snapshot **snapshot)
+{
+    return snapshot_take(view->engine, rows, rows_walk, NULL, view->key_count, snapshot);
 }
 
 ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error)
@@ -177,6 +187,9 @@ ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *
 {
     if (!table || !snapshot) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_read_table: table and snapshot are wanted");
+    }
+    if (table->transient) {
+        return ivm__fail(error, IVM_UNSUPPORTED, "table %s does not keep its rows: they cannot be read", table->name);
     }
     IVM_TRY(ivm__engine_enter_reading(table->engine, error));
     uint32_t key_count = table->key_count ? table->key_count : table->columns_count;

@@ -42,7 +42,7 @@ ivm_status ivm__source_delta_next(ivm__step *step, ivm__source source, ivm__delt
 {
     ivm_status status;
     if (step->initial) {
-        status = ivm__store_chunk(ivm__source_store(source), step->scratch, IVM__READ_CUR, &walk->next, chunk);
+        status = ivm__store_chunk(ivm__source_store(source), step->scratch, ivm__step_reading(step), &walk->next, chunk);
     } else if (is_staged(step, source)) {
         status = ivm__delta_next(step, source.table, walk, chunk);
     } else {
@@ -84,11 +84,25 @@ static uint64_t count_changes(const ivm__store *store, bool *negative)
     return count;
 }
 
+/* Rows that were there before what is laid over the store. */
+static uint64_t count_before(const ivm__store *store)
+{
+    ivm__row_id rows[64];
+    ivm__weight weights[64];
+    uint32_t next = 0, found;
+    uint64_t count = 0;
+    while ((found = ivm__store_scan(store, IVM__READ_OLD, &next, 64, rows, weights)) > 0) {
+        count += found;
+    }
+    return count;
+}
+
 uint64_t ivm__source_delta_rows(const ivm__step *step, ivm__source source)
 {
     bool negative;
     if (step->initial) {
-        return ivm__source_store(source)->rows_live;
+        const ivm__store *store = ivm__source_store(source);
+        return step->past ? count_before(store) : store->rows_live;
     }
     return is_staged(step, source) ? source.table->delta.rows_count : count_changes(ivm__source_store(source), &negative);
 }
@@ -98,7 +112,7 @@ ivm_shape ivm__source_delta_shape(const ivm__step *step, ivm__source source)
     bool negative = false;
     if (step->initial) {
         bool signs = source.table && source.table->allow_negative;
-        return !ivm__source_store(source)->rows_live ? IVM_UNCHANGED : signs ? IVM_MIXED : IVM_INSERT_ONLY;
+        return step->past ? IVM_MIXED : !ivm__source_store(source)->rows_live ? IVM_UNCHANGED : signs ? IVM_MIXED : IVM_INSERT_ONLY;
     }
     if (is_staged(step, source)) {
         return source.table->delta.shape;

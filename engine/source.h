@@ -2,7 +2,7 @@
  *
  *     a push          a table's delta as staging made it; a view's as its program, which ran before, changed its rows
  *     a refresh       what is pending: laid over the rows, so that they are read as they were at the last refresh and as they are now
- *     a filling       everything, before which there was nothing
+ *     a filling       everything, before which there was nothing; where the step is of the past, everything as it was before what is laid over it
  */
 #ifndef IVM__SOURCE_H
 #define IVM__SOURCE_H

@@ -342,6 +342,7 @@ void ivm__stage_commit(ivm_engine *engine)
     for (ivm_table *table = engine->tables; table; table = table->next) {
         ivm__store_commit(&table->store);
         table->came |= table->delta.shape != IVM_UNCHANGED;
+        table->stale = false; /* a push sorts such rows out (transient.c) */
         table->delta = (ivm__table_delta){ 0 };
     }
 }

@@ -4,7 +4,8 @@
  *
  *     table' = table + delta,  and no row's weight may be below 0
  *
- * A table that allows negative weights keeps each distinct row once, as a Z-set does, and takes anything.
+ * A table that allows negative weights keeps each distinct row once, as a Z-set does, and takes anything. A transient table takes anything
+ * too and keeps nothing: its delta is all there is of it.
  *
  * Cost: a store a cell for rows that come; a lookup for each distinct row that goes, plus the copies it is taken from. With negative weights
  * allowed, a lookup for each row. */
@@ -221,6 +222,9 @@ ivm_status ivm__stage_bag(ivm__step *step, ivm__staging *staging)
         IVM_TRY(ivm__stage_delta(step, staging, &live, &live_count));
     }
     IVM_TRY(ivm__stage_admit(step, staging));
+    if (table->transient) {
+        return each_chunk(step, table, chunk_check);
+    }
     if (table->allow_negative) {
         IVM_TRY(whole_index(step, table));
         return signed_apply(step, table);

@@ -170,6 +170,7 @@ static void stats_add(ivm_stats *all, const ivm_stats *one)
     all->terms_empty = add_saturating(all->terms_empty, one->terms_empty);
     all->rows_probed += one->rows_probed;
     all->rows_matched += one->rows_matched;
+    all->terms_dropped += one->terms_dropped;
     all->nanoseconds += one->nanoseconds;
 }
 

@@ -193,7 +193,9 @@ ivm_status ivm__store_index(ivm__store *store, const uint32_t *columns, uint32_t
                             struct ivm__index **index) IVM_MUST_CHECK;
 /* Frees every index but these (NULL: none) and the covers of those: nobody reads the store any more, and a term that does will make its own. */
 void ivm__store_indexes_drop(ivm__store *store, const struct ivm__index *kept, const struct ivm__index *kept_too);
-/* The same, but only if it exists; else NULL. */
+/* Frees every index made since this one was the newest, which is the first of store->indexes (NULL: since there was none). */
+void ivm__store_indexes_drop_since(ivm__store *store, const struct ivm__index *newest);
+/* The index over these columns if there is one; else NULL. */
 struct ivm__index *ivm__store_index_find(const ivm__store *store, const uint32_t *columns, uint32_t columns_count);
 
 /* Walks the rows whose weight under the reading is not 0, from *next on (0 at first): fills ids and weights, at most `capacity`; 0 at the

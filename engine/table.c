@@ -160,6 +160,14 @@ static ivm_status check_negative(const ivm_table *table, ivm_error *error)
     return IVM_OK;
 }
 
+static ivm_status check_transient(const ivm_table *table, ivm_error *error)
+{
+    if (table->transient && table->key_count) {
+        return ivm__fail(error, IVM_UNSUPPORTED, "table %s: its rows are not kept, and a key needs them", table->name);
+    }
+    return IVM_OK;
+}
+
 static ivm_status make_table(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **made, ivm_error *error)
 {
     ivm_table *table = ivm__allocate_zeroed(&engine->memory, sizeof *table);
@@ -180,6 +188,9 @@ static ivm_status make_table(ivm_engine *engine, const char *name, const ivm_tab
     }
     if (status == IVM_OK) {
         status = check_negative(table, error);
+    }
+    if (status == IVM_OK) {
+        status = check_transient(table, error);
     }
     if (status == IVM_OK) {
         status = make_store(table, error);

@@ -4,7 +4,6 @@
  *     fresh       they wait no more           gone        all who hold it wait          neither before nor after        they come and go
  *
  * The keys of the four are disjoint, so that their order does not matter. See track.h. */
-#include "cover.h"
 #include "track_inside.h"
 #include "weights.h"
 
@@ -26,100 +25,16 @@ bool ivm__track_needed(const ivm_fact *fact)
 
 /* ---- Children without a parent ------------------------------------------------------------------------------------------------------- */
 
-/* A cover that is there anyway tells of a key in one line of memory. While no row is touched it has the keys as they are now. */
-static const ivm__cover *cover_of(const ivm_table *parent)
-{
-    const ivm__index *index = parent->key_index;
-    return index->used > 0 && parent->store.touched_count == 0 ? index->covers : NULL;
-}
-
-/* present[i]: the parent has a row of key i now. How many are; where all are, `present` need not be read. */
-static uint32_t present_by_rows(const ivm_table *parent, const ivm__keys *keys, uint8_t *present)
-{
-    const ivm__store *store = &parent->store;
-    uint32_t positions[IVM__CHUNK_ROWS], hits = 0, found;
-    ivm__row_id rows[IVM__CHUNK_ROWS];
-    memset(present, 0, keys->rows_count);
-    for (ivm__probe probe = { 0 }; (found = ivm__index_probe(parent->key_index, keys, &probe, IVM__CHUNK_ROWS, positions, rows)) > 0;) {
-        if (store->touched_count == 0) {
-            hits += found;
-            for (uint32_t i = 0; hits < keys->rows_count && i < found; i++) {
-                present[positions[i]] = 1;
-            }
-            continue;
-        }
-        for (uint32_t i = 0; i < found; i++) {
-            bool stands = ivm__store_weight(store, rows[i], IVM__READ_CUR) != 0;
-            hits += stands;
-            present[positions[i]] |= stands;
-        }
-    }
-    return hits;
-}
-
-static uint32_t present_find(const ivm_table *parent, const ivm__keys *keys, uint8_t *present)
-{
-    const ivm__cover *cover = cover_of(parent);
-    if (!cover) {
-        return present_by_rows(parent, keys, present);
-    }
-    uint64_t cells[IVM__CHUNK_ROWS];
-    ivm__keys all = *keys;
-    all.skip = NULL; /* a null's cell is looked for like any other; what is found of it is passed over */
-    return ivm__cover_probe(cover, &all, cells, present);
-}
-
-/* Keys without a null of which the parent has no row now. */
-static uint32_t absent_find(const ivm_table *parent, const ivm__keys *keys, uint32_t *absent)
-{
-    uint8_t present[IVM__CHUNK_ROWS];
-    uint32_t count = 0;
-    if (present_find(parent, keys, present) == keys->rows_count) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < keys->rows_count; i++) {
-        absent[count] = i;
-        count += !present[i] & !(keys->skip && keys->skip[i]);
-    }
-    return count;
-}
-
-static bool stood_before(const ivm__index *index, const ivm__keys *keys, uint32_t key)
-{
-    uint32_t next = 0;
-    ivm__row_id row;
-    while ((row = ivm__index_find(index, keys->words + (size_t)key * keys->words_count, keys->hashes[key], &next)) != IVM__ROW_NONE) {
-        if (ivm__store_weight(index->store, row, IVM__READ_OLD) != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Leaves out the keys that go in this step: who holds them is counted apart. */
-static uint32_t gone_leave_out(const ivm_table *parent, const ivm__keys *keys, uint32_t *absent, uint32_t count)
-{
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        absent[left] = absent[i];
-        left += !stood_before(parent->key_index, keys, absent[i]);
-    }
-    return left;
-}
-
 /* Adds the chunk's rows that have no parent, neither before nor after. `columns`: where their keys are. */
 static ivm_status orphans_add(const ivm_fact *fact, ivm__arena *scratch, const ivm__chunk *chunk, const uint32_t *columns)
 {
-    ivm_table *parent = fact->parent;
+    const ivm__index *parents = fact->parent->key_index;
     ivm__zset *waiting = &fact->track->waiting;
     ivm__keys keys;
     ivm__chunk *orphans;
     uint32_t absent[IVM__CHUNK_ROWS];
-    IVM_TRY(ivm__index_keys(parent->key_index, scratch, chunk, columns, false, &keys));
-    uint32_t count = absent_find(parent, &keys, absent);
-    if (count > 0 && parent->delta.shape == IVM_MIXED) {
-        count = gone_leave_out(parent, &keys, absent, count);
-    }
+    IVM_TRY(ivm__index_keys(parents, scratch, chunk, columns, false, &keys));
+    uint32_t count = ivm__index_absent(parents, &keys, absent);
     if (count == 0) {
         return IVM_OK;
     }

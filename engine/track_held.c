@@ -236,7 +236,7 @@ static bool any_held(const uint8_t *fates, const uint8_t *held, uint32_t count)
 ivm_status ivm__track_awaited(ivm__step *step, ivm_fact *fact, bool *awaited)
 {
     const ivm__split *split;
-    ivm__held held;
+    ivm__held held = { NULL, NULL };
     *awaited = false;
     if (!step->refreshing && fact->track->waiting.store.touched_count == 0) {
         return IVM_OK; /* whoever waited for a fresh key waits no more */

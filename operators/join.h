@@ -70,6 +70,7 @@ typedef struct ivm__term {
 /* What foreign keys set aside of a leaf's delta in this step: rows of its table that may be taken as added before anything else happens, or as
  * removed after it, so that they drive no term (split.h). */
 typedef struct ivm__leaf_prune {
+    bool narrow;                   /* the delta is brought down to the columns that are read, and consolidated */
     bool whole;                    /* all of its table's delta is set aside: the leaf drives nothing and is read as cur */
     const ivm__aside *aside;       /* of the table's rows, in the step's arena; NULL: none is, or all of them are and none is gone */
     uint64_t fresh, gone, changed; /* rows of its table's delta by their keys; 0 where no fact leads to the leaf or nobody asked */
@@ -110,5 +111,22 @@ typedef struct ivm__join_spec {
 /* The leaf's operator, where it has one, sends to port i. */
 ivm_status ivm__join_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm__join_spec *spec,
                             ivm__operator **operator) IVM_MUST_CHECK;
+
+/* ---- Indexes of a join (join_prepare.c) ------------------------------------------------------------------------------------------------- */
+
+/* Builds, outside any step, every index that terms driven by these leaves (a bit each) read, and loads the rows that they stand over. `step` is one
+ * that changes nothing; of a deferred view what is pending is laid over the sources. Cross products need no index and get nothing.
+ * out_of_memory, overflow; what was built by then stays. */
+ivm_status ivm__join_prepare(ivm__operator *join, ivm__step *step, uint64_t drivers) IVM_MUST_CHECK;
+
+/* The index that a term driven by one leaf reads of another. */
+typedef struct ivm__join_index {
+    uint32_t leaf;
+    uint32_t columns_count;
+    const uint32_t *columns; /* of the leaf */
+    const ivm__index *index; /* NULL: not built yet */
+} ivm__join_index;
+/* False: it reads none, be it the driver itself or a cross product. Builds nothing. */
+bool ivm__join_index_of(const ivm__operator *join, uint32_t driver, uint32_t leaf, ivm__join_index *found);
 
 #endif

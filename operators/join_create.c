@@ -30,6 +30,8 @@ static ivm_status leaf_init(ivm__join *join, ivm__join_leaf *leaf, const ivm__le
     leaf->bare = (ivm__source){ spec->table, spec->view, spec->table && !spec->heading ? spec->table->heading : spec->heading };
     assert(!(ivm__leaf_is_bare(leaf) && spec->scan) && !(spec->table && spec->view));
     leaf->scan = spec->scan;
+    const ivm_table *table = spec->scan ? ivm__scan_source(spec->scan).table : spec->table;
+    leaf->transient = table && table->transient ? table : NULL;
     leaf->columns_first = columns_first;
     leaf->columns_count = spec->columns_count;
     leaf->kept = ivm__allocate(join->memory, spec->columns_count * sizeof *leaf->kept);

@@ -4,6 +4,7 @@
  *     settle    rows += delta where rows are kept; a delta with a negative weight, or of few rows, is consolidated: it is read back as what changed
  *     keep      a term wants the rows of a leaf that keeps none yet: they are loaded as they were before the step, committed, then the
  *               delta is added, so that old, cur and undo are as if they had always been kept
+ *               of a transient table those that waited before it are loaded, without the delta, and dropped when the step ends
  *     fill      a term wants the delta probed: it becomes rows of a Z-set that lasts one step
  *
  * Of a bare table, too, the delta is gathered where part of it is set aside, or where rows may cancel once columns that nobody reads are gone: an
@@ -125,9 +126,9 @@ ivm_status ivm__leaf_delta_fill(ivm__join *join, ivm__join_leaf *leaf, ivm__step
 
 /* Whether a delta is worth adding up: one in which rows may cancel; else a small one, whose equal rows then drive once. Of many rows that only come it
  * would cost more than it saves. */
-static bool is_worth_adding(const ivm__step *step, uint64_t rows, bool negative)
+static bool is_worth_adding(const ivm__join_leaf *leaf, uint64_t rows, bool negative)
 {
-    return rows > 1 && (negative || (rows <= ADDED_ROWS_MAX && !step->initial));
+    return rows > 1 && (negative || (rows <= ADDED_ROWS_MAX && leaf->prune.narrow));
 }
 
 /* Whether rows of a bare source's delta may become equal, or cancel, once the columns that nobody reads are gone; of a bag some may be equal as they
@@ -137,7 +138,7 @@ static bool may_add_up(const ivm__join_leaf *leaf, const ivm__step *step)
     const ivm_table *table = leaf->bare.table;
     uint32_t columns_count = table ? table->columns_count : leaf->columns_count; /* some may have come since the leaf was made */
     bool negative = ivm__source_delta_shape(step, leaf->bare) == IVM_MIXED, bag = table && table->key_count == 0;
-    if (!is_worth_adding(step, ivm__source_delta_rows(step, leaf->bare), negative)) {
+    if (!leaf->prune.narrow || !is_worth_adding(leaf, ivm__source_delta_rows(step, leaf->bare), negative)) {
         return false;
     }
     if (leaf->kept_count == columns_count) {
@@ -185,7 +186,7 @@ static ivm_status bare_settle(ivm__join *join, ivm__join_leaf *leaf, ivm__step *
     if (!leaf->prune.whole) {
         IVM_TRY(bare_gather(leaf, step));
     }
-    if (adds_up && is_worth_adding(step, leaf->drives.rows, leaf->drives.negative)) {
+    if (adds_up && is_worth_adding(leaf, leaf->drives.rows, leaf->drives.negative)) {
         IVM_TRY(ivm__leaf_delta_fill(join, leaf, step));
         IVM_TRY(read_back(leaf, step, &leaf->delta));
     }
@@ -230,7 +231,7 @@ ivm_status ivm__leaf_settle(ivm__join *join, ivm__join_leaf *leaf, ivm__step *st
     if (ivm__leaf_is_bare(leaf)) {
         return bare_settle(join, leaf, step);
     }
-    if (!leaf->prune.whole && is_worth_adding(step, leaf->drives.rows, leaf->drives.negative)) { /* before rows set aside join them */
+    if (!leaf->prune.whole && is_worth_adding(leaf, leaf->drives.rows, leaf->drives.negative)) { /* before rows set aside join them */
         if (!leaf->keeps) {
             IVM_TRY(ivm__leaf_delta_fill(join, leaf, step));
             IVM_TRY(read_back(leaf, step, &leaf->delta));
@@ -271,7 +272,7 @@ ivm_status ivm__leaf_keep(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step
     if (status == IVM_OK && !step->initial) {
         status = load(join, leaf, step);
     }
-    if (status == IVM_OK) {
+    if (status == IVM_OK && !leaf->transient) {
         status = add_all(join, leaf, step);
     }
     leaf->keeps = status == IVM_OK;
@@ -285,6 +286,10 @@ ivm_status ivm__leaf_keep(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step
 
 static void step_end(ivm__join_leaf *leaf)
 {
+    if (leaf->keeps && leaf->transient) {
+        rows_drop(&leaf->rows);
+        leaf->keeps = false;
+    }
     leaf->drives = leaf->held_out = (ivm__leaf_parts){ 0 };
     leaf->prune = (ivm__leaf_prune){ 0 };
     leaf->own_aside = (ivm__aside){ 0 };

@@ -3,7 +3,7 @@
  *     join.c         the operator: a step from gathered deltas to checked weights        join_create.c   made from its spec
  *     join_leaf.c    a leaf's delta, its kept rows, its delta as rows that are probed    join_gather.c   chunks taken in by a leaf
  *     join_term.c    a term: sources, driver chunks, what is emitted                     join_probe.c    one chunk through one probe
- *     join_weights.c net weights of joined rows, judged where they could leave int64 */
+ *     join_drop.c    terms that can match nothing, before indexes are made for them  join_prepare.c  indexes built ahead of terms, and told of */
 #ifndef IVM__JOIN_STATE_H
 #define IVM__JOIN_STATE_H
 
@@ -32,8 +32,9 @@ typedef struct ivm__leaf_parts {
 /* The kept columns of a leaf are those that anyone needs, in order; a chunk of them alone is called compact. Where nobody needs any, rows
  * and deltas still have one column, of zeros, so that weights have a row to lie in. */
 typedef struct ivm__join_leaf {
-    ivm__source bare;                      /* a bare scan; neither: the rows are the leaf's own */
-    ivm__operator *scan;                   /* through which own rows are loaded once a term reads them; NULL: kept from the start */
+    ivm__source bare;           /* a bare scan; neither: the rows are the leaf's own */
+    const ivm_table *transient; /* of which it repeats rows that are not kept: read by terms as those that waited before; NULL: no such */
+    ivm__operator *scan;        /* through which own rows are loaded once a term reads them; NULL: kept from the start */
     uint32_t columns_first, columns_count; /* among the join's columns */
     uint32_t *kept;                        /* the kept columns of the leaf */
     uint32_t kept_count;                   /* 0 where only the zeros are stored */
@@ -185,8 +186,15 @@ typedef struct ivm__join_run {
     ivm__probe_source sources[IVM_JOIN_LEAVES_MAX];
 } ivm__join_run;
 
-/* Points the run at this driver and, through its order, at the stores and indexes that the readings name; makes what is missing. */
-ivm_status ivm__join_run_prepare(ivm__join_run *run, uint32_t driver, const uint8_t *readings) IVM_MUST_CHECK;
+/* Where one probe looks under this ivm__leaf_reading: a store and its index, made if they are missing. */
+ivm_status ivm__join_source_prepare(const ivm__join_run *run, const ivm__join_probe *probe, uint8_t reading,
+                                    ivm__probe_source *source) IVM_MUST_CHECK;
+/* The index over the probe's columns of the leaf's rows, which an old heading may number otherwise than the store; NULL: there is none yet. */
+const ivm__index *ivm__join_index_find(const ivm__join_leaf *leaf, const ivm__join_probe *probe);
+/* Whether the term can be dropped before anything is made for it (join_drop.c). `run` has its driver and order. */
+ivm_status ivm__join_term_misses(const ivm__join_run *run, const ivm__term *term, bool *misses) IVM_MUST_CHECK;
+/* Compact rows of the driver as a chunk of the join's columns, nothing copied. NULL: out of memory. */
+ivm__chunk *ivm__join_driver_chunk(const ivm__join_run *run, const ivm__chunk *compact);
 /* Carries compact rows of the driver through all probes. */
 ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact) IVM_MUST_CHECK;
 /* Carries a chunk of the join's columns through the probes from the depth-th on, and emits what comes out. */

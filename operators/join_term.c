@@ -178,17 +178,26 @@ static ivm_status send_ahead(const ivm__join_run *run, const ivm__chunk *chunk)
     return IVM_OK;
 }
 
-ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact)
+ivm__chunk *ivm__join_driver_chunk(const ivm__join_run *run, const ivm__chunk *compact)
 {
     const ivm__join_leaf *leaf = run->driver;
     ivm__chunk *chunk = ivm__chunk_make(run->step->scratch, run->join->head.types, run->join->head.columns_count);
     if (!chunk) {
-        return IVM_OUT_OF_MEMORY;
+        return NULL;
     }
     chunk->rows_count = compact->rows_count;
     chunk->weights = compact->weights;
     for (uint32_t i = 0; i < leaf->kept_count; i++) {
         chunk->columns[leaf->columns_first + leaf->kept[i]] = compact->columns[i];
+    }
+    return chunk;
+}
+
+ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact)
+{
+    ivm__chunk *chunk = ivm__join_driver_chunk(run, compact);
+    if (!chunk) {
+        return IVM_OUT_OF_MEMORY;
     }
     if (run->order->equal_count) {
         IVM_TRY(ivm__join_equal(run->step, run->order->equal, run->order->equal_count, &chunk));
@@ -222,12 +231,12 @@ static ivm_status index_prepare(const ivm__join_run *run, const ivm__join_probe 
     return ivm__store_index(source->store, columns, probe->keys_count, probe->unique, &source->index);
 }
 
-static ivm_status source_prepare(const ivm__join_run *run, const ivm__join_probe *probe, uint8_t reading, ivm__probe_source *source)
+ivm_status ivm__join_source_prepare(const ivm__join_run *run, const ivm__join_probe *probe, uint8_t reading, ivm__probe_source *source)
 {
     ivm__join_leaf *leaf = &run->join->leaves[probe->leaf];
     assert(reading != IVM__LEAF_OLD || !run->step->initial);
     *source = (ivm__probe_source){ .probe = probe, .leaf = leaf };
-    source->reading = reading == IVM__LEAF_OLD ? IVM__READ_OLD : IVM__READ_CUR;
+    source->reading = reading == IVM__LEAF_OLD ? IVM__READ_OLD : ivm__leaf_is_bare(leaf) ? ivm__step_reading(run->step) : IVM__READ_CUR;
     if (reading == IVM__LEAF_DELTA) {
         IVM_TRY(ivm__leaf_delta_fill(run->join, leaf, run->step));
         source->store = &leaf->delta.store;
@@ -243,13 +252,11 @@ static ivm_status source_prepare(const ivm__join_run *run, const ivm__join_probe
     return index_prepare(run, probe, source);
 }
 
-ivm_status ivm__join_run_prepare(ivm__join_run *run, uint32_t driver, const uint8_t *readings)
+static ivm_status sources_prepare(ivm__join_run *run, const uint8_t *readings)
 {
-    run->driver = &run->join->leaves[driver];
-    run->order = &run->join->orders[driver];
     for (uint32_t i = 0; i + 1 < run->join->leaves_count; i++) {
         const ivm__join_probe *probe = &run->order->probes[i];
-        IVM_TRY(source_prepare(run, probe, readings[probe->leaf], &run->sources[i]));
+        IVM_TRY(ivm__join_source_prepare(run, probe, readings[probe->leaf], &run->sources[i]));
     }
     return IVM_OK;
 }
@@ -257,7 +264,9 @@ ivm_status ivm__join_run_prepare(ivm__join_run *run, uint32_t driver, const uint
 static bool term_is_empty(const ivm__join *join, const ivm__term *term)
 {
     for (uint32_t i = 0; i < join->leaves_count; i++) {
-        if (term->readings[i] == IVM__LEAF_DELTA && join->leaves[i].delta_rows == 0) {
+        const ivm__join_leaf *leaf = &join->leaves[i];
+        bool nobody_waits = leaf->transient && leaf->transient->store.rows_live == 0;
+        if (term->readings[i] == IVM__LEAF_DELTA ? leaf->delta_rows == 0 : nobody_waits) {
             return true;
         }
     }
@@ -291,8 +300,16 @@ ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *ter
     run.join = join;
     run.step = step;
     run.sign = term->sign;
+    run.driver = &join->leaves[term->driver];
+    run.order = &join->orders[term->driver];
     run.rows_probed = run.rows_matched = 0;
-    IVM_TRY(ivm__join_run_prepare(&run, term->driver, term->readings));
+    bool misses = false;
+    IVM_TRY(ivm__join_term_misses(&run, term, &misses));
+    if (misses) {
+        step->stats->terms_dropped++;
+        return IVM_OK;
+    }
+    IVM_TRY(sources_prepare(&run, term->readings));
     IVM_TRY(drive(&run));
     step->stats->rows_probed += run.rows_probed;
     step->stats->rows_matched += run.rows_matched;

@@ -316,7 +316,8 @@ static ivm_status compile(ivm__compiler *it, ivm_error *error)
     planned->joins_count = count_joins(planned->node);
     planned->graphs = ivm__allocate_zeroed(memory, planned->joins_count * sizeof(ivm__graph *));
     planned->plans = ivm__allocate_zeroed(memory, planned->joins_count * sizeof(ivm__term_plan *));
-    if (!planned->graphs || !planned->plans) {
+    planned->joins = ivm__allocate_zeroed(memory, planned->joins_count * sizeof(ivm__operator *));
+    if (!planned->graphs || !planned->plans || !planned->joins) {
         return ivm__fail_memory(error);
     }
     ivm__arena_mark mark = ivm__arena_here(&it->engine->scratch);
@@ -345,6 +346,7 @@ void ivm__planned_deinit(ivm__planned *planned, ivm__memory *memory)
     }
     ivm__release(memory, planned->graphs, planned->joins_count * sizeof(ivm__graph *));
     ivm__release(memory, planned->plans, planned->joins_count * sizeof(ivm__term_plan *));
+    ivm__release(memory, planned->joins, planned->joins_count * sizeof(ivm__operator *));
 }
 
 void ivm__planned_free(ivm__planned *planned, ivm__memory *memory)

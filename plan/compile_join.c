@@ -61,6 +61,7 @@ static ivm_status make_join(ivm__compiler *it, const ivm__node *node, uint32_t j
     status = ivm__join_create(&it->engine->memory, &it->engine->texts, it->engine->seed, &spec, &made);
     IVM_TRY(ivm__compile_add(it, status, made, operator));
     it->planned->plans[join] = plan;
+    it->planned->joins[join] = made;
     return IVM_OK;
 }
 

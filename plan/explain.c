@@ -178,6 +178,7 @@ static ivm_status make_stated(ivm_engine *engine, const ivm_explain_options *opt
             return ivm__fail(error, IVM_UNKNOWN_TABLE, "there is no table %s", child ? fact->parent : fact->child);
         }
         IVM_TRY(ivm__fact_make(child, fact->columns, parent, fact->parent_columns, &stated->facts[stated->count], error));
+        stated->facts[stated->count]->trust = fact->trust;
     }
     return IVM_OK;
 }
@@ -292,8 +293,9 @@ static ivm_status decide_stated(ivm_view *view, const ivm_explain_options *optio
             IVM_TRY(ivm__edges_add(edges, graph, fact));
         }
     }
-    set_aside_stated(graph, edges, &view->engine->planner, leaves);
-    ivm__term_decide(graph, &view->engine->planner, edges, leaves, empty, false, decision);
+    ivm_planner_options used = ivm__term_options(graph, &view->engine->planner);
+    set_aside_stated(graph, edges, &used, leaves);
+    ivm__term_decide(graph, &used, edges, leaves, empty, false, decision);
     return IVM_OK;
 }
 
@@ -316,6 +318,16 @@ static void decide_last(ivm_view *view, const ivm__term_plan *plan, const ivm__g
     ivm__term_decide(graph, &view->engine->planner, &no_edges, leaves, UINT64_MAX >> (64 - graph->leaves_count), false, &join->decision);
 }
 
+/* By the facts that the join is told of. */
+static ivm_status find_drivers(const ivm_view *view, const ivm_explain_options *options, ivm__told_join *join)
+{
+    if (options && options->facts_stated) {
+        join->drivers = ivm__drivers(join->graph, &view->engine->planner, join->edges, 0);
+        return IVM_OK;
+    }
+    return ivm__view_drivers(view, join->graph, &join->drivers);
+}
+
 /* ---- The call ---------------------------------------------------------------------------------------------------------------------------- */
 
 static ivm_status tell(ivm_view *view, const ivm_explain_options *options, ivm_explain_format format, ivm__told_join *joins,
@@ -334,10 +346,13 @@ static ivm_status tell(ivm_view *view, const ivm_explain_options *options, ivm_e
         }
     }
     for (uint32_t i = 0; i < planned->joins_count && status == IVM_OK; i++) {
-        joins[i] = (ivm__told_join){ .graph = planned->graphs[i], .edges = &edges[i] };
+        joins[i] = (ivm__told_join){ .graph = planned->graphs[i], .edges = &edges[i], .operator= planned->joins[i] };
         if (!options) {
             decide_last(view, planned->plans[i], planned->graphs[i], &joins[i]);
         } else if (decide_stated(view, options, &stated, planned->graphs[i], &edges[i], &joins[i].decision) != IVM_OK) {
+            status = ivm__fail_memory(error);
+        }
+        if (status == IVM_OK && find_drivers(view, options, &joins[i]) != IVM_OK) {
             status = ivm__fail_memory(error);
         }
         if (joins[i].decision.options.fk_pruning == IVM_FK_PRUNING_OFF) {

@@ -25,7 +25,16 @@ typedef struct ivm__told_join {
     const ivm__graph *graph;
     ivm__decision decision;
     const ivm__edges *edges; /* those of the decision's facts; empty where pruning is off */
+    const ivm__operator *operator;
+    uint64_t drivers; /* the leaves that may ever drive a term */
 } ivm__told_join;
+
+/* An index that terms of some drivers read, or would. */
+typedef struct ivm__told_index {
+    ivm__join_index index;
+    uint64_t bytes; /* 0 where it is not built */
+    uint64_t drivers;
+} ivm__told_index;
 
 typedef struct ivm__told {
     const char *view;
@@ -44,6 +53,9 @@ const char *ivm__join_column_name(const ivm__graph *graph, uint32_t column);
 uint32_t ivm__masks_run(const ivm__told_join *join, uint64_t masks[IVM__EXPLAIN_MASKS_MAX]);
 /* "pruned", "empty" or "run". */
 const char *ivm__mask_state(const ivm__told_join *join, uint64_t mask);
+
+/* The join's indexes one by one, by leaves: *next 0 at first; false at the end. */
+bool ivm__told_index_next(const ivm__told_join *join, uint32_t *next, ivm__told_index *told);
 
 void ivm__explain_text(ivm__writer *writer, const ivm__told *told);
 void ivm__explain_json(ivm__writer *writer, const ivm__told *told);

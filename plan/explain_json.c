@@ -126,6 +126,42 @@ static void write_terms(ivm__writer *writer, const ivm__told_join *join)
     ivm__write(writer, "]");
 }
 
+static const char *pruning_word(ivm_fk_pruning pruning)
+{
+    static const char *const words[] = { "off", "batch", "row" };
+    return words[pruning];
+}
+
+static void write_index(ivm__writer *writer, const ivm__graph *graph, const ivm__told_index *told)
+{
+    const ivm__join_index *index = &told->index;
+    ivm__write(writer, "{\"leaf\": %u, \"columns\": [", index->leaf);
+    for (uint32_t k = 0; k < index->columns_count; k++) {
+        const char *name = graph->leaves[index->leaf].node->columns[index->columns[k]].name;
+        ivm__write(writer, k ? ", " : "");
+        ivm__write_quoted(writer, name, strlen(name));
+    }
+    ivm__write(writer, "], \"built\": %s", index->index ? "true" : "false");
+    write_count(writer, "bytes", told->bytes);
+    ivm__write(writer, ", \"drivers\": [");
+    for (uint64_t left = told->drivers; left; left &= left - 1) {
+        ivm__write(writer, "%s%d", left == told->drivers ? "" : ", ", __builtin_ctzll(left));
+    }
+    ivm__write(writer, "]}");
+}
+
+static void write_indexes(ivm__writer *writer, const ivm__told_join *join)
+{
+    ivm__told_index told;
+    const char *comma = "";
+    ivm__write(writer, ", \"indexes\": [");
+    for (uint32_t next = 0; ivm__told_index_next(join, &next, &told); comma = ", ") {
+        ivm__write(writer, "%s", comma);
+        write_index(writer, join->graph, &told);
+    }
+    ivm__write(writer, "]");
+}
+
 static void write_join(ivm__writer *writer, const ivm__told_join *join)
 {
     const ivm__decision *decision = &join->decision;
@@ -142,9 +178,11 @@ static void write_join(ivm__writer *writer, const ivm__told_join *join)
     write_count(writer, "empty", decision->counts.empty);
     write_count(writer, "run", decision->counts.run);
     write_masks(writer, join);
-    ivm__write(writer, ", \"join_rule\": \"%s\", \"estimated_probes\": {\"mobius\": %.17g, \"telescoping\": %.17g}",
-               decision->telescoping ? "telescoping" : "mobius", decision->estimate_mobius, decision->estimate_telescoping);
+    ivm__write(writer, ", \"fk_pruning\": \"%s\", \"join_rule\": \"%s\", \"estimated_probes\": {\"mobius\": %.17g, \"telescoping\": %.17g}",
+               pruning_word(decision->options.fk_pruning), decision->telescoping ? "telescoping" : "mobius", decision->estimate_mobius,
+               decision->estimate_telescoping);
     write_terms(writer, join);
+    write_indexes(writer, join);
     ivm__write(writer, "}");
 }
 

@@ -83,6 +83,28 @@ static void write_term(ivm__writer *writer, const ivm__graph *graph, const ivm__
     ivm__write(writer, "\n");
 }
 
+static void write_index(ivm__writer *writer, const ivm__graph *graph, const ivm__told_index *told)
+{
+    const ivm__join_index *index = &told->index;
+    const char *name;
+    size_t size;
+    ivm__leaf_name(graph, index->leaf, &name, &size);
+    ivm__write(writer, "  index   leaf %u  %.*s:", index->leaf, (int)size, name);
+    for (uint32_t k = 0; k < index->columns_count; k++) {
+        ivm__write(writer, "%s %s", k ? "," : "", graph->leaves[index->leaf].node->columns[index->columns[k]].name);
+    }
+    if (index->index) {
+        ivm__write(writer, "; %llu bytes", (unsigned long long)told->bytes);
+    } else {
+        ivm__write(writer, "; built when first read");
+    }
+    ivm__write(writer, "; for leaves");
+    for (uint64_t left = told->drivers; left; left &= left - 1) {
+        ivm__write(writer, "%s %d", left == told->drivers ? "" : ",", __builtin_ctzll(left));
+    }
+    ivm__write(writer, "\n");
+}
+
 static void write_join(ivm__writer *writer, const ivm__told_join *join)
 {
     for (uint32_t i = 0; i < join->graph->leaves_count; i++) {
@@ -100,6 +122,10 @@ static void write_join(ivm__writer *writer, const ivm__told_join *join)
     ivm__term term;
     for (uint32_t t = 0; t < IVM__EXPLAIN_MASKS_MAX && ivm__decision_term(&join->decision, join->graph->leaves_count, &next, &term); t++) {
         write_term(writer, join->graph, &term);
+    }
+    ivm__told_index told;
+    for (uint32_t at = 0; ivm__told_index_next(join, &at, &told);) {
+        write_index(writer, join->graph, &told);
     }
 }
 

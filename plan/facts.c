@@ -69,6 +69,17 @@ ivm_status ivm__edges_add(ivm__edges *edges, const ivm__graph *graph, ivm_fact *
     return IVM_OK;
 }
 
+bool ivm__fact_leads(const ivm__graph *graph, const ivm_fact *fact, uint32_t child, uint32_t parent)
+{
+    const ivm__graph_leaf *from = &graph->leaves[child], *to = &graph->leaves[parent];
+    ivm__equality pair;
+    bool leads = child != parent && from->table == fact->child && to->table == fact->parent;
+    for (uint32_t i = 0; leads && i < fact->columns_count; i++) {
+        leads = pair_equated(graph, from, to, fact->child_columns[i], fact->parent_columns[i], &pair);
+    }
+    return leads;
+}
+
 void ivm__edges_free(ivm__edges *edges, ivm__memory *memory)
 {
     ivm__release(memory, edges->edge, edges->capacity * sizeof *edges->edge);

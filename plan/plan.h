@@ -188,12 +188,20 @@ typedef struct ivm__edges {
 /* The edges of these facts in the join: child and parent leaf repeat the rows of the fact's tables and the join equates every one of its
  * columns in their pairs. */
 ivm_status ivm__edges_add(ivm__edges *edges, const ivm__graph *graph, ivm_fact *fact) IVM_MUST_CHECK;
+/* Whether the fact leads from the one leaf to the other. */
+bool ivm__fact_leads(const ivm__graph *graph, const ivm_fact *fact, uint32_t child, uint32_t parent);
 void ivm__edges_free(ivm__edges *edges, ivm__memory *memory); /* empty after */
 
 /* ---- Pruning by row (plan/prune.c) --------------------------------------------------------------------------------------------------- */
 
 /* What the facts set aside of each leaf's delta in the step under way; `prunes` is zeroed. In the step's arena. out_of_memory. */
 ivm_status ivm__prune_rows(ivm__step *step, const ivm__graph *graph, const ivm__edges *edges, ivm__leaf_prune *prunes) IVM_MUST_CHECK;
+
+/* ---- Rows not kept (plan/transient.c) ------------------------------------------------------------------------------------------------ */
+
+/* Whether a view that is compiled can be kept up without the rows of its transient tables: unsupported names the table and why it cannot.
+ * Gives the view the hops of its joins. out_of_memory. */
+ivm_status ivm__transient_check(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
 /* ---- Masks and terms (plan/mask.c, plan/terms.c) ---------------------------------------------------------------------------------- */
 
@@ -238,6 +246,8 @@ typedef struct ivm__term_plan {
 ivm_status ivm__term_plan_create(ivm_engine *engine, ivm__graph *graph, ivm__term_plan **plan) IVM_MUST_CHECK;
 /* As the join operator's planner; the operator frees it. */
 ivm__join_planner ivm__term_planner(ivm__term_plan *plan);
+/* The options as they hold for this join: one that reads rows not kept uses all facts by row, and telescopes. */
+ivm_planner_options ivm__term_options(const ivm__graph *graph, const ivm_planner_options *options);
 /* Makes a decision from given shapes without running anything: the planner's begin() and explain both go through it. Under fk_pruning row the leaves
  * say themselves what is set aside. */
 void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edges *edges, const ivm__leaf_delta *leaves,
@@ -253,6 +263,7 @@ typedef struct ivm__planned {
     const char *view; /* its name, borrowed */
     ivm__graph **graphs;
     ivm__term_plan **plans;
+    ivm__operator **joins; /* their operators, borrowed */
     uint32_t joins_count;
     ivm_engine *engine;
 } ivm__planned;
@@ -265,5 +276,20 @@ ivm_status ivm__compile(ivm_engine *engine, const char *view, ivm__planned *plan
 ivm_status ivm__compile_judges(ivm_engine *engine, ivm__planned *planned, ivm__program *program, ivm_error *error) IVM_MUST_CHECK;
 void ivm__planned_deinit(ivm__planned *planned, ivm__memory *memory); /* all but the node */
 void ivm__planned_free(ivm__planned *planned, ivm__memory *memory);   /* NULL is fine */
+
+/* ---- Indexes (plan/prepare.c) -------------------------------------------------------------------------------------------------------------- */
+
+/* The leaves that may ever drive a term of a step that starts from the state after so many pushes, or from a later one: all but those whose table only
+ * gains rows and which these facts, tracked and younger ones aside, take out of every step. */
+uint64_t ivm__drivers(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edges *edges, uint64_t since);
+/* Those of a join of the view by the facts declared now. out_of_memory. */
+ivm_status ivm__view_drivers(const ivm_view *view, const ivm__graph *graph, uint64_t *drivers) IVM_MUST_CHECK;
+/* Builds the indexes that the view's terms may read. The engine has been entered. out_of_memory, overflow. */
+ivm_status ivm__view_prepare(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
+
+/* The newest index of every table and view, in the order of the engine's lists, in the step's arena; and all newer ones freed again: those of a
+ * call that failed, or that leaves no trace. Between the two no table and no view comes or goes. */
+ivm_status ivm__indexes_mark(ivm_engine *engine, ivm__index ***newest) IVM_MUST_CHECK;
+void ivm__indexes_back(ivm_engine *engine, ivm__index *const *newest);
 
 #endif

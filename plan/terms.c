@@ -95,6 +95,29 @@ static double mobius_cost(const ivm__decision *decision, uint64_t leaves)
 
 /* ---- Deciding ------------------------------------------------------------------------------------------------------------------- */
 
+/* The leaf whose table keeps no rows but those that wait; UINT32_MAX: none. */
+static uint32_t transient_leaf(const ivm__graph *graph)
+{
+    for (uint32_t i = 0; i < graph->leaves_count; i++) {
+        if (graph->leaves[i].table && graph->leaves[i].table->transient) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* The rows of a transient leaf can be read as they waited before the step, by the terms of the others, and its delta as what drives its own:
+ * all facts are used, and telescoping takes it last. */
+ivm_planner_options ivm__term_options(const ivm__graph *graph, const ivm_planner_options *options)
+{
+    ivm_planner_options used = *options;
+    if (transient_leaf(graph) != UINT32_MAX) {
+        used.fk_pruning = IVM_FK_PRUNING_ROW;
+        used.join_rule = IVM_JOIN_TELESCOPING;
+    }
+    return used;
+}
+
 static uint64_t leaves_to_run(const ivm__decision *decision, uint32_t leaves_count)
 {
     uint64_t all = leaves_count == 64 ? UINT64_MAX : (1ull << leaves_count) - 1;
@@ -131,14 +154,21 @@ static uint32_t next_leaf(const ivm__graph *graph, const ivm__decision *decision
     return best;
 }
 
-/* The leaves that have a term, parents before their children, smaller relations first. */
+/* The leaves that have a term, parents before their children, smaller relations first; a transient one last. */
 static void order_leaves(const ivm__graph *graph, const ivm__edges *edges, ivm__decision *decision)
 {
+    uint32_t last = transient_leaf(graph);
+    uint64_t left = leaves_to_run(decision, graph->leaves_count);
+    bool runs_last = last != UINT32_MAX && (left >> last & 1);
+    left &= ~((uint64_t)runs_last << (last & 63));
     decision->order_count = 0;
-    for (uint64_t left = leaves_to_run(decision, graph->leaves_count); left;) {
+    while (left) {
         uint32_t leaf = next_leaf(graph, decision, edges, left);
         decision->order[decision->order_count++] = leaf;
         left &= ~(1ull << leaf);
+    }
+    if (runs_last) {
+        decision->order[decision->order_count++] = last;
     }
 }
 
@@ -171,7 +201,8 @@ static bool prefers_telescoping(const ivm__decision *decision)
 void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edges *edges, const ivm__leaf_delta *leaves,
                       uint64_t empty, bool initial, ivm__decision *decision)
 {
-    *decision = (ivm__decision){ .made = true, .initial = initial, .options = *options, .empty = empty };
+    *decision = (ivm__decision){ .made = true, .initial = initial, .options = ivm__term_options(graph, options), .empty = empty };
+    options = &decision->options;
     memcpy(decision->leaves, leaves, graph->leaves_count * sizeof *leaves);
     uint64_t insert_only = 0, set_aside = 0;
     for (uint32_t i = 0; i < graph->leaves_count; i++) {
@@ -289,16 +320,19 @@ static ivm_status term_plan_prune(void *state, ivm__step *step, ivm__leaf_prune 
 {
     ivm__term_plan *plan = state;
     assert(leaves_count == plan->graph->leaves_count);
-    (void)leaves_count;
+    ivm_fk_pruning pruning = ivm__term_options(plan->graph, &step->planner).fk_pruning;
     ivm_status status = refresh_edges(plan, step->since);
     ivm__edges *edges = &plan->edges[plan->edges_now];
     for (uint32_t e = 0; status == IVM_OK && e < edges->count; e++) {
         edges->edge[e].unused = false;
-        if (step->planner.fk_pruning == IVM_FK_PRUNING_BATCH) {
+        if (pruning == IVM_FK_PRUNING_BATCH) {
             status = edge_judge(step, &edges->edge[e]);
         }
     }
-    if (status == IVM_OK && step->planner.fk_pruning == IVM_FK_PRUNING_ROW) {
+    for (uint32_t i = 0; i < leaves_count; i++) {
+        leaves[i].narrow = pruning == IVM_FK_PRUNING_ROW;
+    }
+    if (status == IVM_OK && pruning == IVM_FK_PRUNING_ROW) {
         status = ivm__prune_rows(step, plan->graph, edges, leaves);
     }
     return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);

@@ -2,10 +2,11 @@
  *
  *     plan -> checked tree -> program -> a step whose delta is all that the tables hold -> published
  *
- * Until the last line of view_make() nothing outside the new view has changed, so that a failure frees it and is done. Cost: the plan computed
+ * Until the last line of view_make() nothing outside the new view has changed but for indexes that came, so that a failure frees both. Cost: the plan computed
  * once over its tables' rows. */
 #include "check.h"
 #include "pending.h"
+#include "transient.h"
 
 /* ---- What the view says of itself ---------------------------------------------------------------------------------------------------- */
 
@@ -188,6 +189,7 @@ static void view_publish(ivm_view *view)
     for (uint32_t i = 0; i < view->views_count; i++) {
         view->views[i]->readers_count++;
     }
+    ivm__hops_publish(view);
     ivm_view **last = &view->engine->views;
     while (*last) {
         last = &(*last)->next;
@@ -206,14 +208,28 @@ static ivm_status view_complete(ivm_view *view, ivm_error *error)
     return view_fill(view, error);
 }
 
+/* The last steps of making it; the names are judged behind an overflow of the plan. */
+static ivm_status view_finish(ivm_view *view, ivm_indexes indexes, ivm_error *error)
+{
+    IVM_TRY(view_complete(view, error));
+    IVM_TRY(check_names(view->engine, view->planned->node, error));
+    IVM_TRY(ivm__transient_check(view, error));
+    return indexes == IVM_INDEXES_EAGER ? ivm__view_prepare(view, error) : IVM_OK;
+}
+
 static ivm_status view_make(ivm_engine *engine, const char *name, const ivm_plan *plan, const ivm_view_options *options, ivm_view **view,
                             ivm_error *error)
 {
     ivm__node *root = NULL;
     ivm_view *made = NULL;
+    ivm__index **newest = NULL;
     IVM_TRY(ivm__name_check(engine, name, error));
     IVM_TRY(ivm__plan_check(engine, plan, &root, error));
     if (view_start(engine, name, root, &made) != IVM_OK) {
+        return ivm__fail_memory(error);
+    }
+    if (ivm__indexes_mark(engine, &newest) != IVM_OK) {
+        ivm__view_free(made);
         return ivm__fail_memory(error);
     }
     if (options) {
@@ -221,12 +237,10 @@ static ivm_status view_make(ivm_engine *engine, const char *name, const ivm_plan
         made->changed = options->changed;
         made->changed_context = options->changed_context;
     }
-    ivm_status status = view_complete(made, error);
-    if (status == IVM_OK) {
-        status = check_names(engine, root, error); /* last: an overflow of the plan comes first */
-    }
+    ivm_status status = view_finish(made, options ? options->indexes : IVM_INDEXES_LAZY, error);
     if (status != IVM_OK) {
         ivm__view_free(made);
+        ivm__indexes_back(engine, newest);
         return status;
     }
     view_publish(made);
@@ -247,6 +261,12 @@ static ivm_status builder_cause(ivm_error *error)
     return cause.status;
 }
 
+static bool options_known(const ivm_view_options *options)
+{
+    return !options || (options->version <= IVM_VIEW_OPTIONS_VERSION && (unsigned)options->refresh <= IVM_DEFERRED &&
+                        (unsigned)options->indexes <= IVM_INDEXES_EAGER);
+}
+
 ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan, const ivm_view_options *options, ivm_view **view,
                            ivm_error *error)
 {
@@ -254,7 +274,7 @@ ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan,
         return builder_cause(error);
     }
     ivm__builder_cause_take(NULL); /* of a plan that was given up: not this one's */
-    if (!engine || !view || (options && (options->version > IVM_VIEW_OPTIONS_VERSION || (unsigned)options->refresh > IVM_DEFERRED))) {
+    if (!engine || !view || !options_known(options)) {
         ivm_plan_free(plan);
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_view_create: engine, options of version %u and view are wanted",
                          IVM_VIEW_OPTIONS_VERSION);
@@ -300,6 +320,7 @@ ivm_status ivm_view_drop(ivm_view *view, ivm_error *error)
         at = &(*at)->next;
     }
     *at = view->next;
+    ivm__hops_retire(view);
     for (uint32_t i = 0; i < view->tables_count; i++) {
         assert(view->tables[i]->readers_count > 0);
         ivm_table *table = view->tables[i];

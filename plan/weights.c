@@ -5,7 +5,7 @@
  *                     as they are now; that program lives for the question alone
  *
  * Only rows that come with weights of their own, from tables without a key, can get there: what enters row by row would take more steps than
- * there is time for. Cost: an addition a row; in the second case, which no ordinary weights meet, the plan computed anew. */
+ * there is time for. Where a table does not keep its rows there is nothing to compute anew from, and the sum decides. Cost: an addition a row; in the second case, which no ordinary weights meet, the plan computed anew. */
 #include "check.h"
 #include "compile.h"
 #include "source.h"
@@ -134,8 +134,25 @@ static ivm_status run_judges(const ivm__planned *planned, ivm__step *step)
     return status;
 }
 
+/* A table that a scan of the plan reads and of which there is nothing to compute anew from; NULL: none. */
+static const ivm_table *table_not_kept(const ivm__node *node)
+{
+    const ivm_table *table = node->table && node->table->transient ? node->table : NULL;
+    for (uint32_t i = 0; !table && i < node->inputs_count; i++) {
+        table = table_not_kept(node->inputs[i]);
+    }
+    return table;
+}
+
 static ivm_status judge(void *context, ivm__step *step)
 {
+    const ivm__planned *planned = context;
+    const ivm_table *lost = step->initial ? NULL : table_not_kept(planned->node);
+    if (lost) {
+        return ivm__fail(step->error, IVM_OVERFLOW,
+                         "view %s: the weight of a row may be out of range within the plan: table %s does not keep its rows", planned->view,
+                         lost->name);
+    }
     ivm__arena_mark scratch = ivm__arena_here(step->scratch), kept = ivm__arena_here(step->arena);
     ivm_status status = run_judges(context, step);
     ivm__arena_back(step->arena, kept);

@@ -16,6 +16,12 @@ passed = failed = 0
 
 TABLE = '{"table": {"name": "t", "columns": [["id", "int64"], ["x", "float64"]], "key": ["id"]}}\n'
 PUSH = '{"push": [{"insert": "t", "rows": [[1, 0.1], [2, 2.5]]}]}\n'
+JOINED = ('{"table": {"name": "d", "columns": [["id", "int64"]], "key": ["id"]}}\n'
+          '{"table": {"name": "f", "columns": [["d", "int64"]]}}\n'
+          '{"foreign_key": {"child": "f", "columns": ["d"], "parent": "d", "parent_columns": ["id"]}}\n'
+          '{"view": {"name": "v", "plan": {"op": "project", "input": {"op": "join", "on": [["f.d", "d.id"]], "inputs": '
+          '[{"op": "scan", "table": "f"}, {"op": "scan", "table": "d"}]}, "columns": ["f.d"]}}}\n'
+          '{"push": [{"insert": "d", "rows": [[1]]}, {"insert": "f", "rows": [[1]]}]}\n')
 # name, lines, exit code, what the last line of standard output says, what standard error says
 SCENARIOS = [
     ("holds", TABLE + PUSH + '{"expect": {"view": "t", "rows": [[2, 2.5], [1, 0.1]]}}\n', 0, "1 scenarios, 1 expectations, 0 wrong", ""),
@@ -32,8 +38,15 @@ SCENARIOS = [
     ("other error", TABLE + PUSH + PUSH.replace("]}]}", ']}], "error": "overflow"}'), 1, "1 wrong", "failed with duplicate_key ("),
     ("goes on", TABLE + '{"frobnicate": 1}\n' + PUSH + '{"expect": {"view": "t", "rows": []}}\n', 1, "2 wrong", ":4: expect t:"),
     ("later work", '{"checkpoint": "a", "error": "unsupported"}\n'
-     '{"restore": "a", "error": "unsupported"}\n{"expect_deltas": {"view": "v", "rows": []}, "error": "unsupported"}\n'
-     '{"set": {"fk_pruning": "row"}, "error": "unsupported"}\n', 0, "0 wrong", ""),
+     '{"restore": "a", "error": "unsupported"}\n', 0, "0 wrong", ""),
+    ("deltas", JOINED + '{"expect_deltas": {"view": "v", "rows": [1, 0]}}\n{"expect_deltas": {"view": "v", "rows": [5, 5]}}\n'
+     '{"expect_deltas": {"view": "u", "rows": []}, "error": "unknown_view"}\n'
+     '{"expect_deltas": {"view": "v"}, "error": "invalid_argument"}\n', 0, "1 scenarios, 4 expectations, 0 wrong", ""),
+    ("too many delta rows", JOINED + '{"expect_deltas": {"view": "v", "rows": [0, 0]}}\n', 1, "1 wrong",
+     ":6: expect_deltas v: leaf 0 has 1 delta rows, at most 0"),
+    ("bounds of three leaves", JOINED + '{"expect_deltas": {"view": "v", "rows": [1, 0, 0]}}\n', 1, "1 wrong", ":6: expect_deltas v: the join has 2"),
+    ("bounds are of row", '{"set": {"fk_pruning": "batch"}}\n' + JOINED + '{"set": {"fk_pruning": "row"}}\n'
+     '{"expect_deltas": {"view": "v", "rows": [0, 0]}}\n', 0, "0 wrong", ""),
     ("refresh", '{"refresh": "v", "error": "unknown_view"}\n{"refresh": 1, "error": "invalid_argument"}\n' + TABLE +
      '{"view": {"name": "v", "plan": {"op": "scan", "table": "t"}, "refresh": "deferred"}}\n' + PUSH +
      '{"expect": {"view": "v", "rows": []}}\n{"refresh": "v"}\n{"expect": {"view": "v", "rows": [[2, 2.5], [1, 0.1]]}}\n'
@@ -59,7 +72,8 @@ COMMANDS = [
     (["explain", "--format", "x", "y"], 2, "", "is one of text, json, dot"), (["bench"], 2, "", "usage: ivm bench"),
     (["bench", "--help"], 0, "usage: ivm bench", ""), (["bench", "frobnicate"], 2, "", "unknown bench"),
     (["bench", "star", "--help"], 0, "usage: ivm bench star", ""), (["bench", "star", "--rows", "0"], 2, "", "wants a number"),
-    (["bench", "prune", "--help"], 0, "usage: ivm bench prune", ""), (["bench", "operators", "--help"], 0, "usage: ivm bench operators", ""),
+    (["bench", "prune", "--help"], 0, "usage: ivm bench prune", ""), (["bench", "prune", "--part", "x"], 2, "", "is one of growing, mixed"),
+    (["bench", "memory", "--help"], 0, "usage: ivm bench memory", ""), (["bench", "operators", "--help"], 0, "usage: ivm bench operators", ""),
     (["bench", "operators", "--operator", "x"], 2, "", "no operator x"), (["bench", "operators", "--few", "4000000000"], 2, "", "at most"),
     (["bench", "operators", "--operator", "join", "--few", "9", "--many", "99", "--changes", "3", "--json"], 0, '"metric": "join_ratio"', ""),
     (["flights", "--help"], 0, "usage: ivm flights", ""),
@@ -106,7 +120,7 @@ def break_one(lines):
 
 
 def find_broken(ivm, folder):
-    select = [sys.executable, os.path.join(HERE, "oracle", "select.py"), "operators"]
+    select = [sys.executable, os.path.join(HERE, "oracle", "select.py"), "trust"]
     cases = sorted(os.path.join(HERE, "cases", f) for f in os.listdir(os.path.join(HERE, "cases")))
     for path in subprocess.run(select + cases, check=True, capture_output=True, text=True).stdout.split():
         lines = [json.loads(x) for x in open(path, encoding="utf-8") if x.strip()]
@@ -118,6 +132,56 @@ def find_broken(ivm, folder):
             out.writelines(json.dumps(line) + "\n" for line in lines)
         done = run(ivm, ["replay", broken])
         judge(f"broken {os.path.basename(path)}", done.returncode == 1 and f"{broken}:{no}: expect" in done.stderr, done.stderr)
+
+
+def digest(ivm, folder, options, *lines):
+    path = os.path.join(folder, "digest.jsonl")
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    first, *rest = run(ivm, ["replay", "--digest", *options, path]).stdout.splitlines()
+    judge("digest line", first[16:] == "  " + path and int(first[:16], 16) and len(rest) == 1, first)
+    return first
+
+
+def digests(ivm, folder):
+    """One digest for the same contents, however they came about; another where a cell, a weight, a name or an error differs."""
+    view = '{"view": {"name": "v", "plan": {"op": "project", "input": {"op": "scan", "table": "t"}, "columns": ["x"]}}}\n'
+    lines = [TABLE, view, PUSH, '{"push": [{"insert": "t", "rows": [[3, 2.5]]}]}\n']
+    same = digest(ivm, folder, [], *lines)
+    judge("same digest", same == digest(ivm, folder, ["--fk-pruning", "off"], *lines), same)
+    judge("order of rows", same == digest(ivm, folder, [], *lines[:2], PUSH.replace("[1, 0.1], [2, 2.5]", "[2, 2.5], [1, 0.1]"), lines[3]), same)
+    for what, other in (("a cell", [*lines[:2], PUSH.replace("0.1", "0.10000000000000002"), lines[3]]),
+                        ("a weight", [*lines[:3], lines[3].replace("2.5", "0.1")]),
+                        ("a name", [TABLE, view.replace('"v"', '"w"'), *lines[2:]]),
+                        ("an error", [*lines[:3], PUSH]),
+                        ("a step", [*lines[:3], lines[3], '{"refresh": "v"}\n']),
+                        ("a view less", [*lines[:3], '{"drop_view": "v"}\n', lines[3]])):
+        judge(f"digest of {what}", same != digest(ivm, folder, [], *other), same)
+
+
+# A sale before its product, whose arrival the promise of a foreign key takes out.
+BROKEN = ('{"table": {"name": "s", "columns": [["p", "int64"], ["n", "int64"]]}}\n' +
+          '{"table": {"name": "p", "columns": [["id", "int64"]], "key": ["id"]}}\n'
+          '{"foreign_key": {"child": "s", "columns": ["p"], "parent": "p", "parent_columns": ["id"]}}\n'
+          '{"view": {"name": "v", "plan": {"op": "aggregate", "group_by": ["s.p"], "aggregates": [{"as": "n", "fn": "sum", "arg": "s.n"}],'
+          ' "input": {"op": "join", "inputs": [{"op": "scan", "table": "s"}, {"op": "scan", "table": "p"}], "on": [["s.p", "p.id"]]}}}}\n'
+          '{"view": {"name": "w", "plan": {"op": "scan", "table": "v"}, "refresh": "deferred"}}\n'
+          '{"push": [{"insert": "s", "rows": [[1, 5]]}]}\n{"push": [{"insert": "p", "rows": [[1]]}]}\n'
+          '{"push": [{"insert": "s", "rows": [[1, 2]]}]}\n{"refresh": "w"}\n{"drop_view": "w"}\n{"drop_view": "v"}\n{"push": []}\n')
+
+
+def audit(ivm, folder):
+    path = os.path.join(folder, "scenario.jsonl")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(BROKEN)
+    told("not audited", run(ivm, ["replay", path]), 0, "0 wrong", "")
+    done = run(ivm, ["replay", "--audit", path])
+    wrong = [f"{path}:7: audit v: missing [[1, [1, 5]]]; unexpected []",
+             f"{path}:8: audit v: missing [[1, [1, 7]]]; unexpected [[1, [1, 2]]]",
+             f"{path}:9: audit v: missing [[1, [1, 7]]]; unexpected [[1, [1, 2]]]"]
+    ok = done.returncode == 1 and "1 scenarios, 0 expectations, 5 wrong" in done.stdout and done.stderr.splitlines() == wrong
+    judge("audited", ok, f"exit code {done.returncode}, standard output {done.stdout!r}, standard error {done.stderr!r}")
+    told("audited without foreign keys", run(ivm, ["replay", "--audit", "--fk-pruning", "off", path]), 0, "0 wrong", "")
 
 
 def explain(ivm):
@@ -141,7 +205,9 @@ def main():
             with open(path, "w", encoding="utf-8") as file:
                 file.write(lines)
             told(name, run(ivm, ["replay", path]), code, out, err)
+        audit(ivm, folder)
         find_broken(ivm, folder)
+        digests(ivm, folder)
     explain(ivm)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0

@@ -30,10 +30,11 @@ preset_run() {
     add "build/$1/tally.txt"
 }
 
-# scenarios_run COMMAND RANDOM_OF_CORE RANDOM_OF_ALL_OPERATORS RANDOM_WITH_TERMS FIRST_SEED
+# scenarios_run COMMAND EVERY_OF_EACH_TRUST JOINS_OF_EACH_TRUST OTHERS FIRST_SEED
 scenarios_run() {
     echo "== scenarios with $1"
-    python3 tests/conformance.py --ivm "$1" --core "$2" --operators "$3" --terms "$4" --enforced "$4" --first-seed "$5" >build/scenarios.txt
+    python3 tests/conformance.py --ivm "$1" --every "$2" --joins "$3" --negative "$4" --breaking "$4" --terms "$4" --first-seed "$5" \
+        >build/scenarios.txt
     cat build/scenarios.txt
     add build/scenarios.txt
 }

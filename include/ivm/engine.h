@@ -164,7 +164,9 @@ typedef enum ivm_trust { IVM_RELY, IVM_ENFORCED, IVM_TRACKED } ivm_trust;
  * it names is dropped; it never attaches to another table of the same name. A step uses it only if it has been in force, without a break, since
  * the state that the step starts from: a push from the next one on, a refresh if no push lies between the view's last refresh and the
  * declaration. `fact` may be NULL. Cost of RELY: none; of the others: a lookup for each row of the child.
- * unknown_column, ambiguous_column, type_mismatch, invalid_argument, fk_violation, unsupported, out_of_memory. */
+ * unknown_column, ambiguous_column, type_mismatch, invalid_argument, fk_violation, unsupported (ENFORCED or TRACKED from a transient table that
+ * has changed; TRACKED from one that allows negative weights, too: without its rows +1 and -1 cannot be told from nothing), overflow (more children of
+ * one key than int64 counts; of TRACKED a push may fail so, too), out_of_memory. */
 IVM_API ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns,
                                            ivm_trust trust, ivm_fact **fact, ivm_error *error) IVM_MUST_CHECK;
 /* Takes a fact back, from the next push on, and frees it. in_use from inside a callback, or while a view of a transient table rests on it. */
@@ -204,7 +206,7 @@ typedef struct ivm_stats {
     uint64_t rows_matched;  /* rows such probes found */
     uint64_t bytes_held;    /* what the engine holds of its allocator's memory, now */
     uint64_t nanoseconds;   /* time inside ivm_push_batch() */
-    uint64_t terms_dropped; /* of those run: ended before their indexes were made, for a key of theirs finds nothing */
+    uint64_t terms_dropped; /* of those run: none of their keys is in an index at hand, so that no other is made */
     uint64_t reserved[5];   /* 0 */
 } ivm_stats;
 IVM_API void ivm_engine_stats(ivm_engine *engine, ivm_stats *stats);

@@ -51,7 +51,8 @@ IVM_API ivm_status ivm_refresh_view(ivm_view *view, ivm_stats *stats, ivm_error 
 
 /* Builds, outside any push, every index that a term of the view may read under the present planner options: what the foreign keys declared now leave of
  * them for good (a parent that is append_only and not tracked never drives a term). After either changes it may be called again. Indexes are shared between views and kept until no view reads the table.
- * Cost: a pass over the rows of each table for each index that is not there yet. out_of_memory: then some may have been built. */
+ * Cost: a pass over the rows of each table for each index that is not there yet. out_of_memory, overflow (rows that a join would keep weigh too much): then
+ * some may have been built. */
 IVM_API ivm_status ivm_view_prepare(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
 /* Computes the view anew from what the tables hold, without foreign keys, and compares: *differences are the rows that are missing (weight above 0)
@@ -142,7 +143,7 @@ typedef struct ivm_explain_options {
  *    "facts": [{"child": leaf, "parent": leaf, "on": [[child column, parent column] ...]}], "skip_mask": "0110",
  *    "all", "pruned", "empty", "run": counts of masks, "masks": the first 64 that are run, in ascending order,
  *    "all_masks": [{"mask", "state": "pruned"|"empty"|"run"}] for up to six leaves,
- *    "join_rule": "mobius"|"telescoping", "estimated_probes": {"mobius", "telescoping"},
+ *    "fk_pruning": "off"|"batch"|"row", "join_rule": "mobius"|"telescoping", "estimated_probes": {"mobius", "telescoping"},
  *    "terms": [{"mask", "sign", "driver", "readings": ["delta"|"cur"|"old" ...], "probes": [{"leaf", "on": [[column, column] ...]}]}] (the first 64),
  *    "indexes": [{"leaf", "columns", "built": bool, "bytes", "drivers": leaves whose terms read it}]}
  * "fresh", "gone" and "changed" count the rows of the leaf's table's delta by what happened to their keys (an update is two changed rows), tracked

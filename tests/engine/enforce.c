@@ -128,6 +128,73 @@ Test(engine_enforce, declared_over_rows_that_break_it_it_is_refused)
     close_all(&it);
 }
 
+Test(engine_enforce, a_refusal_names_both_tables_all_columns_and_the_key)
+{
+    static const ivm_column_definition parent[] = { { "n", IVM_INT64, true },
+                                                    { "s", IVM_STRING, true },
+                                                    { "m", IVM_DECIMAL(20, 2), true } };
+    static const ivm_column_definition child[] = { { "c", IVM_DECIMAL(20, 2), false },
+                                                   { "a", IVM_INT64, false },
+                                                   { "b", IVM_STRING, false } };
+    ivm_table_options parents = { .columns = parent, .columns_count = 3, .key = "n, s" };
+    ivm_table_options children = { .columns = child, .columns_count = 3 };
+    ivm_table *d, *f;
+    enforced it;
+    open_with(&it, NULL);
+    cr_assert_eq(ivm_table_create(it.engine, "d", &parents, &d, &it.error), IVM_OK);
+    cr_assert_eq(ivm_table_create(it.engine, "f", &children, &f, &it.error), IVM_OK);
+    cr_assert_eq(ivm_foreign_key_declare(f, "b, a", d, "s, n", IVM_ENFORCED, NULL, &it.error), IVM_OK);
+    ivm_batch *batch = batch_of(&it);
+    ivm_batch_insert(batch, f, ivm_null(), ivm_int64(1), ivm_string("x"));
+    cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_FK_VIOLATION);
+    cr_assert_str_eq(it.error.message, "table f: a row refers through (a, b) to key (1, \"x\"), which is not in d");
+    batch = batch_of(&it);
+    ivm_batch_insert(batch, f, ivm_null(), ivm_int64(1), ivm_string("x"));
+    ivm_batch_insert(batch, f, ivm_null(), ivm_null(), ivm_string("x"));
+    ivm_batch_insert(batch, f, ivm_null(), ivm_int64(1), ivm_null());
+    ivm_batch_insert(batch, d, ivm_int64(1), ivm_string("x"), ivm_decimal(IVM_DECIMAL(20, 2), (ivm_int128){ 0, 0 }));
+    cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_OK, "the parent may come after its child: %s", it.error.message);
+    batch = batch_of(&it);
+    ivm_batch_delete_key(batch, d, ivm_int64(1), ivm_string("x"));
+    cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_FK_VIOLATION);
+    cr_assert_str_eq(it.error.message, "table f: rows still refer through (a, b) to key (1, \"x\") of d, which goes");
+    batch = batch_of(&it);
+    ivm_batch_delete_key(batch, d, ivm_int64(1), ivm_string("x"));
+    ivm_batch_insert(batch, d, ivm_int64(1), ivm_string("x"), ivm_decimal(IVM_DECIMAL(20, 2), (ivm_int128){ 5, 0 }));
+    cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_OK, "it goes and comes back: %s", it.error.message);
+    close_all(&it);
+}
+
+Test(engine_enforce, rows_of_one_table_refer_to_each_other)
+{
+    static const ivm_column_definition node[] = { { "id", IVM_INT64, true }, { "up", IVM_INT64, false } };
+    ivm_table_options nodes = { .columns = node, .columns_count = 2, .key = "id" };
+    ivm_table *tree;
+    enforced it;
+    open_with(&it, NULL);
+    cr_assert_eq(ivm_table_create(it.engine, "tree", &nodes, &tree, &it.error), IVM_OK);
+    cr_assert_eq(ivm_foreign_key_declare(tree, "up", tree, "id", IVM_ENFORCED, NULL, &it.error), IVM_OK);
+    ivm_batch *batch = batch_of(&it);
+    ivm_batch_insert(batch, tree, ivm_int64(1), ivm_int64(2));
+    ivm_batch_insert(batch, tree, ivm_int64(2), ivm_int64(1));
+    ivm_batch_insert(batch, tree, ivm_int64(3), ivm_int64(3));
+    ivm_batch_insert(batch, tree, ivm_int64(4), ivm_null());
+    cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_OK, "%s", it.error.message);
+    batch = batch_of(&it);
+    ivm_batch_delete_key(batch, tree, ivm_int64(2));
+    cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_FK_VIOLATION);
+    batch = batch_of(&it);
+    ivm_batch_delete_key(batch, tree, ivm_int64(3)); /* held by itself alone */
+    ivm_batch_delete_key(batch, tree, ivm_int64(2));
+    ivm_batch_upsert(batch, tree, ivm_int64(1), ivm_int64(4));
+    cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_OK, "%s", it.error.message);
+    batch = batch_of(&it);
+    ivm_batch_upsert(batch, tree, ivm_int64(4), ivm_int64(2));
+    cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_FK_VIOLATION);
+    cr_assert_eq(rows_of(tree), 2);
+    close_all(&it);
+}
+
 Test(engine_enforce, out_of_memory_at_every_call_refuses_and_changes_nothing)
 {
     bool done = false;

@@ -311,6 +311,30 @@ static bool step_survives(uint64_t seed, uint64_t n, bool with_indexes)
     return failed;
 }
 
+Test(engine_store, indexes_made_since_a_mark_are_freed)
+{
+    model *self = model_begin(3);
+    rows_commit(self, 20);
+    int64_t blocks = self->counted.blocks;
+    ivm__index *index;
+    uint32_t first[] = { 0 }, second[] = { 1 }, both[] = { 1, 0 };
+    cr_assert_eq(ivm__store_index(&self->store, first, 1, false, &index), IVM_OK);
+    ivm__index *newest = self->store.indexes;
+    cr_assert_eq(ivm__store_index(&self->store, second, 1, false, &index), IVM_OK);
+    cr_assert_eq(ivm__store_index(&self->store, both, 2, false, &index), IVM_OK);
+    ivm__store_indexes_drop_since(&self->store, newest);
+    cr_assert(self->store.indexes == newest && !newest->next_of_store);
+    cr_assert_null(ivm__index_validate(newest));
+    ivm__store_indexes_drop_since(&self->store, newest);
+    cr_assert_eq(self->store.indexes, newest);
+    ivm__store_indexes_drop_since(&self->store, NULL);
+    cr_assert_null(self->store.indexes);
+    cr_assert_eq(self->counted.blocks, blocks);
+    rows_commit(self, 5);
+    model_check(self);
+    model_end(self);
+}
+
 Test(engine_store, nth_allocation_failing_changes_nothing, .fini = model_seed_tell)
 {
     for (uint64_t seed = 1; seed <= 4; seed++) {

@@ -88,7 +88,8 @@ static void rows_count(const ivm_table *table, const uint32_t *columns, uint32_t
         char key[TRACK_KEY_SIZE];
         ivm__weight weight = ivm__store_weight(store, row, reading);
         if (weight != 0 && row_key(store, row, columns, count, key)) {
-            *weight_of(keys, key) += table->allow_negative ? 1 : (int64_t)weight;
+            int64_t *sum = weight_of(keys, key), more = table->allow_negative ? 1 : (int64_t)weight;
+            *sum = more > 0 && *sum > INT64_MAX - more ? INT64_MAX : *sum + more; /* no fact counts further */
         }
     }
 }
@@ -260,19 +261,18 @@ static const char *fact_check(ivm_fact *fact)
     const ivm__track *track = fact->track;
     track_keys model, told = { .count = 0 }, held;
     ivm_snapshot *snapshot = NULL;
-    int64_t rows = 0;
-    uint64_t keys = 0;
+    uint64_t rows = 0, keys = 0;
     track_model(fact, IVM__READ_CUR, &model);
     cr_assert_eq(ivm_read_orphans(fact, &snapshot, NULL), IVM_OK);
     track_keys_add(&told, snapshot);
     for (uint32_t i = 0; i < model.count; i++) {
-        rows += model.weight[i];
+        rows += (uint64_t)model.weight[i];
         keys += model.weight[i] != 0;
     }
     if (!track_keys_equal(&model, &told)) {
         return "the orphans that are read";
     }
-    if (track_orphans(fact) != (uint64_t)rows || track_orphans_keys(fact) != keys) {
+    if (track_orphans(fact) != rows || track_orphans_keys(fact) != keys) {
         return "the count of orphans";
     }
     children_count(fact, IVM__READ_CUR, track->held_end, &model);

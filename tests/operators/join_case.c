@@ -86,8 +86,10 @@ static ivm_status planner_prune(void *state, ivm__step *step, ivm__leaf_prune *l
 {
     case_planner *planner = state;
     cr_assert(!step->initial && leaves_count > 0 && !leaves[0].aside);
-    for (uint32_t i = 0; planner->salt && i < leaves_count; i++) {
-        if (planner->tables[i] && ivm__split_is_wanted(planner->tables[i]) && leaf_prune(planner, step, i, &leaves[i]) != IVM_OK) {
+    for (uint32_t i = 0; i < leaves_count; i++) {
+        leaves[i].narrow = hand_below(&planner->random, 2);
+        if (planner->salt && planner->tables[i] && ivm__split_is_wanted(planner->tables[i]) &&
+            leaf_prune(planner, step, i, &leaves[i]) != IVM_OK) {
             return ivm__fail_memory(step->error);
         }
     }

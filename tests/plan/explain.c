@@ -290,7 +290,10 @@ static void sell_and_rename(void)
 
 static void told_in(ivm_explain_format format, const char *want)
 {
-    char *text = explain(star, NULL, format);
+    char *text = explain(star, NULL, format), *indexes = strstr(text, "  index ");
+    if (indexes) {
+        *indexes = 0; /* explain_indexes.c has those */
+    }
     cr_assert_str_eq(text, want);
     ivm_text_free(text);
 }

@@ -163,6 +163,37 @@ static void check_terms(const json_t *join, size_t leaves_count, uint64_t empty,
     }
 }
 
+/* Each by leaf and columns once, read by other leaves, and the columns its leaf's; built ones have bytes. */
+static void check_indexes(const json_t *join, size_t leaves_count)
+{
+    const json_t *indexes = member(join, "indexes", JSON_ARRAY), *leaves = member(join, "leaves", JSON_ARRAY);
+    for (size_t i = 0; i < json_array_size(indexes); i++) {
+        const json_t *index = json_array_get(indexes, i), *built = json_object_get(index, "built");
+        const json_t *drivers = member(index, "drivers", JSON_ARRAY), *columns = member(index, "columns", JSON_ARRAY);
+        size_t leaf = number_of(index, "leaf");
+        cr_assert_lt(leaf, leaves_count);
+        cr_assert(json_is_boolean(built));
+        cr_assert_eq(number_of(index, "bytes") > 0, json_is_true(built));
+        cr_assert_gt(json_array_size(drivers), 0u);
+        for (size_t d = 0; d < json_array_size(drivers); d++) {
+            size_t driver = (size_t)json_integer_value(json_array_get(drivers, d));
+            cr_assert(driver < leaves_count && driver != leaf);
+        }
+        const json_t *of_leaf = member(json_array_get(leaves, leaf), "columns", JSON_ARRAY);
+        for (size_t c = 0; c < json_array_size(columns); c++) {
+            bool found = false;
+            for (size_t l = 0; l < json_array_size(of_leaf); l++) {
+                found |= json_equal(json_array_get(columns, c), json_array_get(of_leaf, l));
+            }
+            cr_assert(found, "%s", json_string_value(json_array_get(columns, c)));
+        }
+        for (size_t other = 0; other < i; other++) {
+            const json_t *before = json_array_get(indexes, other);
+            cr_assert(number_of(before, "leaf") != leaf || !json_equal(json_object_get(before, "columns"), columns));
+        }
+    }
+}
+
 json_t *explained(ivm_view *view, const ivm_explain_options *stated)
 {
     char *text = explain(view, stated, IVM_EXPLAIN_JSON);
@@ -180,6 +211,7 @@ json_t *explained(ivm_view *view, const ivm_explain_options *stated)
         check_leaves(join, leaves_count, &empty, &skip);
         check_facts(join, leaves_count);
         cr_assert_eq(mask_of(explain_text_of(join, "skip_mask"), leaves_count), skip);
+        check_indexes(join, leaves_count);
         check_masks(join, leaves_count, ivm_engine_planner(it.engine).skip_empty ? empty : 0, skip);
         check_terms(join, leaves_count, ivm_engine_planner(it.engine).skip_empty ? empty : 0, skip);
     }

@@ -25,7 +25,7 @@ void fixture_close(fixture *it)
               (unsigned long)it->allocator.faults);
 }
 
-ivm_table *fixture_table(fixture *it, const char *name, const char *columns, const char *key)
+ivm_table *fixture_table_like(fixture *it, const char *name, const char *columns, const ivm_table_options *like)
 {
     char text[512], *rest = NULL;
     ivm_column_definition definitions[COLUMNS_MAX];
@@ -40,10 +40,17 @@ ivm_table *fixture_table(fixture *it, const char *name, const char *columns, con
         cr_assert_eq(ivm_type_parse(type, &definitions[count].type, &it->error), IVM_OK, "%s", it->error.message);
         count++;
     }
-    ivm_table_options options = { .columns = definitions, .columns_count = count, .key = key };
+    ivm_table_options options = *like;
+    options.columns = definitions;
+    options.columns_count = count;
     ivm_table *table = NULL;
     cr_assert_eq(ivm_table_create(it->engine, name, &options, &table, &it->error), IVM_OK, "%s", it->error.message);
     return table;
+}
+
+ivm_table *fixture_table(fixture *it, const char *name, const char *columns, const char *key)
+{
+    return fixture_table_like(it, name, columns, &(ivm_table_options){ .key = key });
 }
 
 ivm_status fixture_check(fixture *it, ivm_plan *plan, ivm__node **node)

@@ -16,6 +16,8 @@ void fixture_open(fixture *it);
 void fixture_close(fixture *it);
 /* "id int64 not null; price decimal(10,2)"; key as ivm_table_options has it. */
 ivm_table *fixture_table(fixture *it, const char *name, const char *columns, const char *key);
+/* The same with all other options of `like`. */
+ivm_table *fixture_table_like(fixture *it, const char *name, const char *columns, const ivm_table_options *like);
 
 /* Frees the plan and the cause a builder left, if it is NULL. */
 ivm_status fixture_check(fixture *it, ivm_plan *plan, ivm__node **node);

@@ -1,5 +1,5 @@
-/* Columns that nobody reads: an update of them leaves a join's leaf no delta, whatever the leaf is, so that no term runs; and what is left of a batch
- * is added up by the columns that are read. */
+/* Columns that nobody reads: by row an update of them leaves a join's leaf no delta, whatever the leaf is, so that no term runs; and what is left of a
+ * batch is added up by the columns that are read. Under other settings that holds of leaves which are no bare scan. */
 #include "fixture.h"
 
 #include <criterion/criterion.h>
@@ -42,8 +42,8 @@ static uint64_t rows_left(const ivm_view *view, uint32_t leaf)
     return view->planned->plans[0]->last.leaves[leaf].rows_count;
 }
 
-/* Of leaf 1, which reads product's id and name. */
-static void unread_are_no_change(ivm_view *view)
+/* Of leaf 1, which reads product's id and name; `narrow`: its delta is brought down to them. */
+static void unread_are_no_change(ivm_view *view, bool narrow)
 {
     ivm_stats before, after;
     push(product, IVM_UPSERT, "2,hammer,5,b");
@@ -51,24 +51,11 @@ static void unread_are_no_change(ivm_view *view)
     ivm_engine_stats(it.engine, &before);
     push(product, IVM_UPSERT, "1,ax,6,c 2,hammer,7,d");
     ivm_engine_stats(it.engine, &after);
-    cr_assert_eq(rows_left(view, 1), 0u, "%lu rows", (unsigned long)rows_left(view, 1));
-    cr_assert_eq(after.terms_run, before.terms_run);
+    cr_assert_eq(rows_left(view, 1), narrow ? 0u : 4u, "%lu rows", (unsigned long)rows_left(view, 1));
+    cr_assert(!narrow || after.terms_run == before.terms_run);
     push(product, IVM_UPSERT, "1,adze,6,e 2,hammer,8,f");
-    cr_assert_eq(rows_left(view, 1), 2u);
+    cr_assert_eq(rows_left(view, 1), narrow ? 2u : 4u);
     cr_assert_str_eq(fixture_view(&it, view), "1*adze,10 1*hammer,22");
-}
-
-static void with_every_pruning(ivm_plan *(*leaf)(void))
-{
-    for (int pruning = IVM_FK_PRUNING_OFF; pruning <= IVM_FK_PRUNING_ROW; pruning++) {
-        ivm_planner_options options = { (ivm_fk_pruning)pruning, IVM_JOIN_AUTO, true };
-        cr_assert_eq(ivm_engine_planner_set(it.engine, &options, &it.error), IVM_OK);
-        ivm_view *view = joined_with(leaf());
-        unread_are_no_change(view);
-        cr_assert_eq(ivm_view_drop(view, &it.error), IVM_OK);
-        push(sale, IVM_DELETE, "1,10,x 2,20,y 2,2,z");
-        push(product, IVM_DELETE, "1,adze,6,e 2,hammer,8,f");
-    }
 }
 
 static ivm_plan *bare(void)
@@ -89,6 +76,19 @@ static ivm_plan *projected(void)
 static ivm_plan *grouped(void)
 {
     return ivm_plan_aggregate(scan_of("product", NULL), "id, name");
+}
+
+static void with_every_pruning(ivm_plan *(*leaf)(void))
+{
+    for (int pruning = IVM_FK_PRUNING_OFF; pruning <= IVM_FK_PRUNING_ROW; pruning++) {
+        ivm_planner_options options = { (ivm_fk_pruning)pruning, IVM_JOIN_AUTO, true };
+        cr_assert_eq(ivm_engine_planner_set(it.engine, &options, &it.error), IVM_OK);
+        ivm_view *view = joined_with(leaf());
+        unread_are_no_change(view, pruning == IVM_FK_PRUNING_ROW || leaf != bare);
+        cr_assert_eq(ivm_view_drop(view, &it.error), IVM_OK);
+        push(sale, IVM_DELETE, "1,10,x 2,20,y 2,2,z");
+        push(product, IVM_DELETE, "1,adze,6,e 2,hammer,8,f");
+    }
 }
 
 Test(plan_unread, of_a_table)
@@ -121,7 +121,7 @@ Test(plan_unread, of_a_table_to_which_a_foreign_key_leads)
 Test(plan_unread, of_a_view)
 {
     ivm_view *all = fixture_make(&it, "all", ivm_plan_filter(scan_of("product", NULL), call_of(">", "id", 0)));
-    unread_are_no_change(joined_with(ivm_plan_scan_view(all, NULL)));
+    unread_are_no_change(joined_with(ivm_plan_scan_view(all, NULL)), true);
 }
 
 /* A column that came to the table since is one that the view does not read, though its leaf reads all that it knows. */
