@@ -78,6 +78,10 @@ COMMANDS = [
     (["bench", "operators", "--operator", "join", "--few", "9", "--many", "99", "--changes", "3", "--json"], 0, '"metric": "join_ratio"', ""),
     (["flights", "--help"], 0, "usage: ivm flights", ""),
     (["flights", "--data", "/no/such"], 2, "", "/no/such/airlines.csv.zst: cannot read"),
+    (["flights", "--fk-pruning", "x"], 2, "", "is one of off, batch, row"),
+    (["flights", "--keys"], 0, "flight (tailnum) -> plane: 12562 flights without a parent, tracked", ""),
+    (["flights", "--days", "3"], 0, "flight (origin, time_hour) -> weather: 39 flights wait for 2 keys, as the data says", ""),
+    (["flights", "--days", "3", "--fk-pruning", "batch", "--json"], 0, '"metric": "audit_differences", "value": 0', ""),
 ]
 
 
