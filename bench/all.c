@@ -9,10 +9,11 @@
 #include <string.h>
 
 static const char help[] =
-    "usage: ivm bench all [OPTIONS]\n"
+    "usage: ivm bench all [OPTIONS] [NAME...]\n"
     "\n"
     "Every measurement with its default sizes, in about ten minutes, and at the end each figure that the engine\n"
-    "is held to: its bar, its goal, what was measured, and whether that meets them.\n"
+    "is held to: its bar, its goal, what was measured, and whether that meets them. With names, only these\n"
+    "measurements and their figures.\n"
     "\n"
     "  --quick     smaller sizes, in about a minute: a smoke run, its figures decide nothing\n"
     "  --json      one line per figure; those of the bars are named \"bar\" and have the members what, bar, goal, met\n";
@@ -139,22 +140,44 @@ static void bars_show(bool quick, bool json)
     fflush(stdout);
 }
 
+/* Whether `words` begin with one of the names, or there are none. */
+static bool run_wanted(const char *words, const operand_list *names)
+{
+    bool wanted = !names->count;
+    for (size_t i = 0; i < names->count; i++) {
+        size_t size = strlen(names->texts[i]);
+        wanted |= strncmp(words, names->texts[i], size) == 0 && (words[size] == ' ' || !words[size]);
+    }
+    return wanted;
+}
+
+static bool name_known(char *name)
+{
+    bool known = false;
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        known |= run_wanted(runs[i].full, &(operand_list){ &name, 1 });
+    }
+    return known;
+}
+
 int all_command(int argc, char **argv)
 {
     bool quick = false, json = false;
     int code;
-    operand_list operands;
+    operand_list names;
     const option_definition options[] = { { "--quick", OPTION_FLAG, &quick }, { "--json", OPTION_FLAG, &json }, { NULL } };
-    if (!options_read(options, help, argc, argv, &operands, &code)) {
+    if (!options_read(options, help, argc, argv, &names, &code)) {
         return code;
     }
-    if (operands.count) {
-        return usage_error("bench all takes options only; --help says more");
+    for (size_t i = 0; i < names.count; i++) {
+        if (!name_known(names.texts[i])) {
+            return usage_error("bench all: no measurement %s; --help says more", names.texts[i]);
+        }
     }
     code = EXIT_HOLDS;
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         const char *words = quick ? runs[i].quick : runs[i].full;
-        int one = words ? run_start(words, json) : EXIT_HOLDS;
+        int one = words && run_wanted(words, &names) ? run_start(words, json) : EXIT_HOLDS;
         code = one > code ? one : code;
     }
     bars_show(quick, json);

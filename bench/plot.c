@@ -124,17 +124,41 @@ static bool line_begun(const point_list *list, size_t end, const point *p)
     return false;
 }
 
+/* Whether the points of a drawing stand at two places at least; those of one place are drawn as bars. */
+static bool drawing_wide(const point_list *list, const point *of)
+{
+    bool wide = false;
+    for (size_t i = 0; i < list->count; i++) {
+        wide |= strcmp(list->points[i].drawing, of->drawing) == 0 && list->points[i].x != of->x;
+    }
+    return of->parameter && wide;
+}
+
+/* Whether the largest value of a drawing is a hundred times the smallest, so that bars need a logarithmic axis. */
+static bool drawing_far(const point_list *list, const point *of)
+{
+    double low = of->value, high = of->value;
+    for (size_t i = 0; i < list->count; i++) {
+        const point *p = &list->points[i];
+        if (strcmp(p->drawing, of->drawing) == 0 && p->value > 0) {
+            low = p->value < low || low <= 0 ? p->value : low;
+            high = p->value > high ? p->value : high;
+        }
+    }
+    return high > 100 * low;
+}
+
 static void drawing_begin(FILE *gnuplot, const char *directory, const point *p)
 {
     fprintf(gnuplot, "reset\nset terminal svg size 1000,600 background 'white' noenhanced\nset output '%s/%s.svg'\nset title '%s'\n",
             directory, p->drawing, p->drawing);
-    fprintf(gnuplot, "set ylabel '%s'\nset grid\nset logscale y\n", p->unit);
+    fprintf(gnuplot, "set ylabel '%s'\nset grid\n", p->unit);
 }
 
 static void lines_draw(FILE *gnuplot, const point_list *list, const point *of)
 {
     size_t lines = 0;
-    fprintf(gnuplot, "set logscale x\nset xlabel '%s'\nset key outside below\n", of->parameter);
+    fprintf(gnuplot, "set logscale xy\nset xlabel '%s'\nset key outside below\n", of->parameter);
     for (size_t i = 0; i < list->count; i++) {
         const point *first = &list->points[i];
         if (strcmp(first->drawing, of->drawing) != 0 || line_begun(list, i, first)) {
@@ -170,7 +194,8 @@ static void bars_draw(FILE *gnuplot, const point_list *list, const point *of)
             fprintf(gnuplot, "%zu \"%s\" %.9g %.9g %.9g\n", place++, p->line, p->value, p->low, p->high);
         }
     }
-    fputs("E\nplot $bars using 1:3:xtic(2) with boxes notitle, $bars using 1:3:4:5 with yerrorbars notitle\n", gnuplot);
+    fprintf(gnuplot, "E\n%s\nset xrange [-1:%zu]\n", drawing_far(list, of) ? "set logscale y" : "set yrange [0:*]", place);
+    fputs("plot $bars using 1:3:xtic(2) with boxes notitle, $bars using 1:3:4:5 with yerrorbars notitle\n", gnuplot);
 }
 
 /* Whether there is anything above 0 to draw: the axis is logarithmic. */
@@ -200,7 +225,7 @@ static bool drawings_make(const point_list *list, const char *directory)
             continue;
         }
         drawing_begin(gnuplot, directory, p);
-        if (p->parameter) {
+        if (drawing_wide(list, p)) {
             lines_draw(gnuplot, list, p);
         } else {
             bars_draw(gnuplot, list, p);

@@ -61,7 +61,7 @@ int star_command(int argc, char **argv)
     }
     request.name = (star_name)shape;
     request.zipf = zipf;
-    snprintf(request.variant, sizeof request.variant, "%s %s", shapes[shape], keys[zipf]);
+    snprintf(request.variant, sizeof request.variant, "%s %s%s", shapes[shape], keys[zipf], request.sweep ? " sweep" : "");
     bool right = change == STAR_INSERTS ? star_inserts(&request) : star_changes(&request, (star_change)change);
     return right ? EXIT_HOLDS : EXIT_WRONG;
 }

@@ -178,7 +178,7 @@ static void figures_show(changes_bench *bench)
                           bench->change == STAR_UPDATE ? FAN_OUT : bench->size, bench->request->variant, ns.low, ns.high,
                           bench->request->runs, bench->request->rows });
     if (!bench->request->json) {
-        printf("%-15s %s: %.1f ns (%.1f to %.1f); %llu batches onto %llu fact rows, median of %llu rounds\n", bench->request->variant,
+        printf("%-20s %s: %.1f ns (%.1f to %.1f); %llu batches onto %llu fact rows, median of %llu rounds\n", bench->request->variant,
                texts[bench->change], ns.median, ns.low, ns.high, (unsigned long long)bench->batches,
                (unsigned long long)bench->request->rows, (unsigned long long)bench->request->runs);
         fflush(stdout);

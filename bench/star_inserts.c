@@ -112,7 +112,7 @@ static spread size_print(inserts_bench *bench, batch_timing *timing)
     figure_of(bench, "engine_ns", engine, timing);
     figure_of(bench, "engine_over_floor_of_batch", ratio, timing);
     if (!bench->request->json) {
-        printf("%-15s batches of %7llu   engine %7.1f ns a fact row   floor %6.1f   engine over floor %.2f (%.2f to %.2f)   %llu rows\n",
+        printf("%-20s batches of %7llu   engine %7.1f ns a fact row   floor %6.1f   engine over floor %.2f (%.2f to %.2f)   %llu rows\n",
                bench->request->variant, (unsigned long long)timing->size, engine.median, floor.median, ratio.median, ratio.low, ratio.high,
                (unsigned long long)timing->rows);
     }
@@ -134,7 +134,7 @@ static void figures_show(inserts_bench *bench)
     figure_of(bench, "floor_over_probe", over_probe, NULL);
     figure_of(bench, "engine_over_floor", worst, NULL);
     if (!bench->request->json) {
-        printf("%-15s probes alone %.1f ns a fact row, floor over probes %.2f (%.2f to %.2f); medians of %zu rounds\n",
+        printf("%-20s probes alone %.1f ns a fact row, floor over probes %.2f (%.2f to %.2f); medians of %zu rounds\n",
                bench->request->variant, probe.median, over_probe.median, over_probe.low, over_probe.high, bench->runs);
         fflush(stdout);
     }
