@@ -177,9 +177,10 @@ int hotkey_command(int argc, char **argv)
     for (size_t round = 0; round < bench->runs; round++) {
         round_run(bench, round);
     }
-    figures_show(bench);
     code = bench->wrong ? EXIT_WRONG : EXIT_HOLDS;
-    if (bench->wrong) {
+    if (!bench->wrong) {
+        figures_show(bench);
+    } else {
         fprintf(stderr, "ivm: bench hotkey: a view is not what it must be\n");
     }
     star_data_free(&bench->data);

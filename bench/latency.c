@@ -105,11 +105,13 @@ static void kinds_measure(latency_bench *bench)
         }
     }
     bench->unequal += star_model_unequal(&bench->model);
-    for (int kind = 0; kind < MODEL_CHANGES; kind++) {
+    for (int kind = 0; kind < MODEL_CHANGES && !bench->unequal; kind++) {
         double ratio = percentiles_show(bench, &bench->rounds[kind], model_change_names[kind], bench->pushes);
         bench->worst = ratio > bench->worst ? ratio : bench->worst;
     }
-    figure_add(&(figure){ "latency", "p99_over_p50", bench->worst, NULL, 0, NULL, 0, 0, 0, bench->pushes });
+    if (!bench->unequal) {
+        figure_add(&(figure){ "latency", "p99_over_p50", bench->worst, NULL, 0, NULL, 0, 0, 0, bench->pushes });
+    }
     star_model_close(&bench->model);
 }
 
@@ -132,8 +134,10 @@ static void growing_measure(latency_bench *bench)
         bench->unequal += star_model_unequal(&bench->model);
         star_model_close(&bench->model);
     }
-    percentiles_show(bench, &bench->rounds[0], "growing_fact", bench->grow);
-    percentiles_show(bench, &bench->rounds[1], "growing_dimension", bench->grow);
+    if (!bench->unequal) {
+        percentiles_show(bench, &bench->rounds[0], "growing_fact", bench->grow);
+        percentiles_show(bench, &bench->rounds[1], "growing_dimension", bench->grow);
+    }
 }
 
 int latency_command(int argc, char **argv)

@@ -84,9 +84,14 @@ static void point_add(point_list *list, json_t *line)
     point *p = &list->points[list->count++];
     *p = (point){ .unit = unit_of(metric), .parameter = parameter_of(line), .value = number_of(line, "value", 0) };
     p->x = p->parameter ? number_of(line, p->parameter, 0) : 0;
+    snprintf(p->drawing, sizeof p->drawing, "%s-%s%s%s", bench, p->parameter ? p->parameter : "", p->parameter ? "-" : "", p->unit);
+    /* Percentiles stand at one in how many is above them, so that the tail is as wide as the rest. */
+    if (p->parameter && strcmp(p->parameter, "per_mille") == 0 && p->x < 1000) {
+        p->x = 1000 / (1000 - p->x);
+        p->parameter = "one push in so many is above";
+    }
     p->low = number_of(line, "low", p->value);
     p->high = number_of(line, "high", p->value);
-    snprintf(p->drawing, sizeof p->drawing, "%s-%s%s%s", bench, p->parameter ? p->parameter : "", p->parameter ? "-" : "", p->unit);
     snprintf(p->line, sizeof p->line, "%s%s%s", metric, variant ? " " : "", variant ? variant : "");
 }
 

@@ -133,11 +133,12 @@ int scale_command(int argc, char **argv)
     for (size_t round = 0; round < bench->runs; round++) {
         round_run(bench, round);
     }
-    figures_show(bench);
     uint64_t unequal = models_close(bench);
-    free(bench);
-    if (unequal) {
+    if (!unequal) {
+        figures_show(bench);
+    } else {
         fprintf(stderr, "ivm: bench scale: %llu groups differ from recomputation\n", (unsigned long long)unequal);
     }
+    free(bench);
     return unequal ? EXIT_WRONG : EXIT_HOLDS;
 }

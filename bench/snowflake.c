@@ -99,9 +99,10 @@ int snowflake_command(int argc, char **argv)
     for (size_t round = 0; round < bench->runs; round++) {
         round_run(bench, round);
     }
-    figures_show(bench);
     code = bench->unequal ? EXIT_WRONG : EXIT_HOLDS;
-    if (bench->unequal) {
+    if (!bench->unequal) {
+        figures_show(bench);
+    } else {
         fprintf(stderr, "ivm: bench snowflake: %llu groups differ from recomputation\n", (unsigned long long)bench->unequal);
     }
     snowflake_data_free(&bench->data);

@@ -127,7 +127,7 @@ static ivm_plan *plan_make(void)
 {
     ivm_plan *inputs[2 * SNOWFLAKE_DIMENSIONS + 1] = { ivm_plan_scan_name("f", NULL) };
     for (int d = 0; d < SNOWFLAKE_DIMENSIONS; d++) {
-        char name[2][8];
+        char name[2][16];
         snprintf(name[0], sizeof name[0], "d%d", d);
         snprintf(name[1], sizeof name[1], "e%d", d);
         inputs[1 + 2 * d] = ivm_plan_scan_name(name[0], NULL);
@@ -154,7 +154,7 @@ void snowflake_open(snowflake_engine *engine, const ivm_planner_options *planner
     must(ivm_engine_open(&options, &engine->engine, &error), &error);
     engine->facts = table_create(engine->engine, "f", fact_columns, NULL);
     for (int d = 0; d < SNOWFLAKE_DIMENSIONS; d++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "e%d", d);
         engine->outers[d] = table_create(engine->engine, name, outer_columns, "id");
         snprintf(name, sizeof name, "d%d", d);

@@ -203,9 +203,10 @@ bool star_changes(const star_request *request, star_change change)
     for (size_t round = 0; round < request->runs; round++) {
         round_run(bench, round);
     }
-    figures_show(bench);
     uint64_t unequal = bench->unequal;
-    if (unequal) {
+    if (!unequal) {
+        figures_show(bench);
+    } else {
         fprintf(stderr, "ivm: bench star: %llu groups differ from recomputation\n", (unsigned long long)unequal);
     }
     for (uint32_t d = 0; d < DIMENSIONS; d++) {

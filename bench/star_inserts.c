@@ -173,9 +173,10 @@ bool star_inserts(const star_request *request)
     for (size_t round = 0; round <= bench->runs; round++) {
         round_run(bench, round);
     }
-    figures_show(bench);
     uint64_t unequal = bench->unequal;
-    if (unequal) {
+    if (!unequal) {
+        figures_show(bench);
+    } else {
         fprintf(stderr, "ivm: bench star: %llu groups differ between engine and floor\n", (unsigned long long)unequal);
     }
     free(bench->probe_rows);

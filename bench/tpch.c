@@ -134,9 +134,10 @@ int tpch_command(int argc, char **argv)
     for (size_t round = 0; round < bench->runs; round++) {
         round_run(bench, round);
     }
-    figures_show(bench);
     code = bench->unequal ? EXIT_WRONG : EXIT_HOLDS;
-    if (bench->unequal) {
+    if (!bench->unequal) {
+        figures_show(bench);
+    } else {
         fprintf(stderr, "ivm: bench tpch: %llu rows of views are not what they must be\n", (unsigned long long)bench->unequal);
     }
     tpch_data_free(&bench->data);
