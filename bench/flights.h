@@ -27,12 +27,13 @@ typedef struct table_schema {
 } table_schema;
 extern const table_schema table_schemas[TABLES_COUNT];
 
-/* Columns of a flight that name a row of a dimension. `declared`: as a foreign key that the engine may rely on. */
+/* Columns of a flight that name a row of a dimension, declared as a foreign key: relied on where every flight has its parent, tracked where
+ * some have none. */
 typedef struct flights_link {
-    const char *columns, *parent_columns;
+    const char *name, *columns, *parent_columns;
     const char *child[2], *parents[2]; /* the same one by one */
     flights_table parent;
-    bool declared;
+    ivm_trust trust;
 } flights_link;
 typedef enum flights_link_name { BY_CARRIER, BY_ORIGIN, BY_DESTINATION, BY_TAIL_NUMBER, BY_HOUR, LINKS_COUNT } flights_link_name;
 extern const flights_link flights_links[LINKS_COUNT];
@@ -71,8 +72,8 @@ typedef struct flights_data {
 
 bool flights_data_read(flights_data *data, const char *directory);
 void flights_data_free(flights_data *data);
-/* Flights whose key of this link has no empty part and no parent. 0: the slice keeps it as a foreign key. */
-size_t flights_orphans(const flights_data *data, flights_link_name link);
+/* Whether the flight's key of this link has no empty part and no parent. */
+bool flights_orphan(const flights_data *data, flights_link_name link, size_t flight);
 /* The position of the schema's column; it must exist. */
 size_t flights_column(flights_table table, const char *name);
 /* A cell as it is known now: before its correction some are as first reported. NULL for no value. Long enough a `text` may be used. */
@@ -87,6 +88,7 @@ typedef struct flights_engine {
     ivm_engine *engine;
     ivm_table *tables[TABLES_COUNT];
     ivm_view *views[FLIGHTS_VIEWS_COUNT];
+    ivm_fact *facts[LINKS_COUNT];
 } flights_engine;
 
 typedef struct flights_totals {
@@ -103,6 +105,11 @@ bool flights_day_push(flights_engine *engine, flights_data *data, size_t day, fl
 
 /* Computes the view from the first `flights` flights and compares every row. The number of rows that differ or are missing. */
 size_t flights_view_check(const flights_data *data, size_t flights, const flights_view *view, ivm_view *kept, size_t *rows_count);
+/* Has the engine compute the view anew. The number of rows in which it differs, at least 1 if that failed, which is told. */
+uint64_t flights_view_audit(ivm_view *kept);
+/* Counts those of the first `flights` flights that wait for each key of a tracked link and compares with how the fact stands, key by key. The
+ * number of keys that differ or are missing, and one if the fact's own counts differ. */
+size_t flights_link_check(const flights_data *data, size_t flights, flights_link_name link, ivm_fact *fact, ivm_fact_state *state);
 
 void flights_progress(const flights_data *data, size_t day, size_t days, const flights_totals *totals);
 void flights_top_show(const flights_view *view, ivm_view *kept);

@@ -1,5 +1,5 @@
 /* The rows of the main job, as text cells, and for each flight the row of every dimension that it names: found by sorting the dimension
- * on its key and searching, n log n. That it can be found decides which foreign keys are declared. */
+ * on its key and searching, n log n. That it can be found decides which foreign keys are relied on. */
 #include "flights.h"
 
 #include "arena.h"
@@ -66,13 +66,19 @@ const table_schema table_schemas[TABLES_COUNT] = {
                    { "distance", "int64", false } } },
 };
 
-/* A key is declared only where every flight of the slice keeps it: destinations, tail numbers and hours without a parent exist. */
+/* A key is relied on only where every flight of the slice keeps it: destinations, tail numbers and hours without a parent exist. */
 const flights_link flights_links[LINKS_COUNT] = {
-    [BY_CARRIER] = { "carrier", "carrier", { "carrier" }, { "carrier" }, AIRLINE, true },
-    [BY_ORIGIN] = { "origin", "faa", { "origin" }, { "faa" }, AIRPORT, true },
-    [BY_DESTINATION] = { "dest", "faa", { "dest" }, { "faa" }, AIRPORT, false },
-    [BY_TAIL_NUMBER] = { "tailnum", "tailnum", { "tailnum" }, { "tailnum" }, PLANE, false },
-    [BY_HOUR] = { "origin, time_hour", "origin, time_hour", { "origin", "time_hour" }, { "origin", "time_hour" }, WEATHER, false },
+    [BY_CARRIER] = { "carrier", "carrier", "carrier", { "carrier" }, { "carrier" }, AIRLINE, IVM_RELY },
+    [BY_ORIGIN] = { "origin", "origin", "faa", { "origin" }, { "faa" }, AIRPORT, IVM_RELY },
+    [BY_DESTINATION] = { "destination", "dest", "faa", { "dest" }, { "faa" }, AIRPORT, IVM_TRACKED },
+    [BY_TAIL_NUMBER] = { "tail_number", "tailnum", "tailnum", { "tailnum" }, { "tailnum" }, PLANE, IVM_TRACKED },
+    [BY_HOUR] = { "hour",
+                  "origin, time_hour",
+                  "origin, time_hour",
+                  { "origin", "time_hour" },
+                  { "origin", "time_hour" },
+                  WEATHER,
+                  IVM_TRACKED },
 };
 
 const flights_view flights_views[FLIGHTS_VIEWS_COUNT] = {
@@ -233,14 +239,10 @@ static bool parents_find(flights_data *data, flights_link_name name)
     return unique;
 }
 
-size_t flights_orphans(const flights_data *data, flights_link_name link)
+bool flights_orphan(const flights_data *data, flights_link_name link, size_t flight)
 {
-    size_t orphans = 0;
-    for (size_t f = 0; f < data->sheets[FLIGHT].rows_count; f++) {
-        const char *key[2];
-        orphans += data->parents[link][f] == PARENT_NONE && child_key(data, &flights_links[link], f, key);
-    }
-    return orphans;
+    const char *key[2];
+    return data->parents[link][flight] == PARENT_NONE && child_key(data, &flights_links[link], flight, key);
 }
 
 /* ---- Days ---------------------------------------------------------------------------------------------------------------------- */

@@ -43,10 +43,8 @@ static ivm_status keys_declare(flights_engine *engine, ivm_error *error)
     ivm_status status = IVM_OK;
     for (int l = 0; l < LINKS_COUNT && status == IVM_OK; l++) {
         const flights_link *link = &flights_links[l];
-        if (link->declared) {
-            status = ivm_foreign_key_declare(engine->tables[FLIGHT], link->columns, engine->tables[link->parent], link->parent_columns,
-                                             IVM_RELY, NULL, error);
-        }
+        status = ivm_foreign_key_declare(engine->tables[FLIGHT], link->columns, engine->tables[link->parent], link->parent_columns,
+                                         link->trust, &engine->facts[l], error);
     }
     return status;
 }

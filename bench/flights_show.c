@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BAR_SIZE 10
+#define BAR_SIZE 6
 #define TOP_ROWS 5
 #define LINE_EVERY 10 /* days */
 #define NAME_WIDTH 34
@@ -30,11 +30,12 @@ static void date_write(const flights_data *data, size_t day, char text[16])
 /* The bar's line fits 80 columns, or it could not be drawn over itself. */
 static void bar_draw(const char *date, size_t day, size_t days, const flights_totals *totals)
 {
-    static const char full[] = "##########", none[] = "..........";
+    static const char full[] = "######", none[] = "......";
     int filled = (int)((day + 1) * BAR_SIZE / days);
-    printf("\r%s [%.*s%.*s] %6llu flights, terms: %4llu all, %4llu pruned, %4llu run", date, filled, full, BAR_SIZE - filled, none,
-           (unsigned long long)totals->flights, (unsigned long long)totals->masks, (unsigned long long)totals->stats.terms_pruned,
-           (unsigned long long)totals->stats.terms_run);
+    const ivm_stats *s = &totals->stats;
+    printf("\r%s [%.*s%.*s] %5llu flights, %4llu of %4llu terms, %4llu pruned, %4llu empty", date, filled, full, BAR_SIZE - filled, none,
+           (unsigned long long)totals->flights, (unsigned long long)s->terms_run, (unsigned long long)totals->masks,
+           (unsigned long long)s->terms_pruned, (unsigned long long)s->terms_empty);
     if (day + 1 == days) {
         putchar('\n');
     }
@@ -42,10 +43,12 @@ static void bar_draw(const char *date, size_t day, size_t days, const flights_to
 
 static void line_print(const char *date, size_t day, size_t days, const flights_totals *totals)
 {
-    printf("%s  day %2zu of %zu  %6llu flights  %5llu dimension rows  %4llu corrected  terms: %5llu all %5llu pruned %5llu run\n", date,
-           day + 1, days, (unsigned long long)totals->flights, (unsigned long long)totals->dimension_rows,
-           (unsigned long long)totals->corrections, (unsigned long long)totals->masks, (unsigned long long)totals->stats.terms_pruned,
-           (unsigned long long)totals->stats.terms_run);
+    const ivm_stats *s = &totals->stats;
+    printf(
+        "%s  day %2zu of %zu  %6llu flights  %5llu dimension rows  %4llu corrected  terms: %4llu of %4llu run  %4llu pruned  %4llu empty\n",
+        date, day + 1, days, (unsigned long long)totals->flights, (unsigned long long)totals->dimension_rows,
+        (unsigned long long)totals->corrections, (unsigned long long)s->terms_run, (unsigned long long)totals->masks,
+        (unsigned long long)s->terms_pruned, (unsigned long long)s->terms_empty);
 }
 
 void flights_progress(const flights_data *data, size_t day, size_t days, const flights_totals *totals)

@@ -97,9 +97,31 @@ static int64_t weight_narrow(ivm__weight weight)
     return weight > INT64_MAX ? INT64_MAX : weight < INT64_MIN ? INT64_MIN : (int64_t)weight;
 }
 
+/* The rows overwritten in place that belong to what is walked. */
+static const ivm__overwritten *overwritten_of(const ivm__store *store, copied_walk *walk)
+{
+    static const ivm__overwritten none;
+    return walk == ivm__store_changes ? &store->overwritten : walk == ivm__store_changes_last ? &store->overwritten_last : &none;
+}
+
+/* Each as it was, gone, and as it is, come. */
+static void copy_overwritten(ivm_snapshot *snapshot, const ivm__store *store, const ivm__overwritten *list, uint64_t at)
+{
+    uint32_t stride = store->layout->stride, body = store->layout->body_bytes;
+    for (uint32_t i = 0; i < list->count; i++, at += 2) {
+        uint8_t *gone = snapshot->copied + at * stride, *come = gone + stride;
+        memcpy(come, ivm__store_row(store, list->rows[i]), stride);
+        memcpy(gone, come, stride);
+        memcpy(gone + IVM__ROW_HEADER, list->bodies + (size_t)i * body, body);
+        snapshot->copied_weights[at] = -1;
+        snapshot->copied_weights[at + 1] = 1;
+    }
+}
+
 static ivm_status copy_rows(ivm_snapshot *snapshot, const ivm__store *store, copied_walk *walk)
 {
-    uint64_t count = count_rows(store, walk), at = 0;
+    const ivm__overwritten *list = overwritten_of(store, walk);
+    uint64_t walked = count_rows(store, walk), count = walked + 2 * (uint64_t)list->count, at = 0;
     uint32_t stride = store->layout->stride;
     snapshot->copied = ivm__allocate(snapshot->memory, count * stride);
     snapshot->copied_weights = ivm__allocate(snapshot->memory, count * sizeof *snapshot->copied_weights);
@@ -116,7 +138,8 @@ static ivm_status copy_rows(ivm_snapshot *snapshot, const ivm__store *store, cop
             snapshot->copied_weights[at] = weight_narrow(weights[i]);
         }
     }
-    assert(at == count);
+    assert(at == walked);
+    copy_overwritten(snapshot, store, list, at);
     snapshot->rows_count = count;
     return IVM_OK;
 }

@@ -44,7 +44,8 @@ static ivm_status telling_make(ivm__step *step, ivm_view *view)
     ivm__row_id row;
     ivm__weight weight;
     uint32_t next = 0;
-    if (!view->changed || !view->ran || ivm__store_changes(view->program.result, &next, 1, &row, &weight) == 0) {
+    const ivm__store *result = view->program.result;
+    if (!view->changed || !view->ran || (result->overwritten.count == 0 && ivm__store_changes(result, &next, 1, &row, &weight) == 0)) {
         return IVM_OK;
     }
     ivm_status status = ivm__snapshot_changes(view, &view->telling);

@@ -40,6 +40,7 @@ void ivm__store_deinit(ivm__store *store)
     ivm__release(store->memory, store->touched, store->touched_capacity * sizeof *store->touched);
     ivm__release(store->memory, store->last, store->last_capacity * sizeof *store->last);
     ivm__release(store->memory, store->heavy, store->heavy_capacity * sizeof *store->heavy);
+    ivm__store_overwritten_free(store);
     ivm__pages_release(store->pages, store->memory);
     ivm__layout_release(store->layout);
     *store = (ivm__store){ 0 };
@@ -55,6 +56,7 @@ void ivm__store_clear(ivm__store *store)
     store->rows_end = store->step_end = store->last_first = store->last_end = 0;
     store->last_changes = 0;
     store->free_count = store->touched_count = store->last_count = store->heavy_count = 0;
+    store->overwritten.count = store->overwritten_last.count = 0;
     store->rows_live = store->reserved = 0;
     store->weight_max = 0;
 }

@@ -62,6 +62,13 @@ typedef struct ivm__heavy {
     int64_t weight;
 } ivm__heavy;
 
+/* Rows overwritten in place, with the bodies that they had. */
+typedef struct ivm__overwritten {
+    ivm__row_id *rows;
+    uint8_t *bodies; /* without headers, one after the other */
+    uint32_t count, rows_capacity, bodies_capacity;
+} ivm__overwritten;
+
 struct ivm__index;
 
 typedef struct ivm__store {
@@ -82,7 +89,9 @@ typedef struct ivm__store {
     ivm__touch *last; /* of the step last committed, and the rows it appended */
     uint32_t last_count, last_capacity;
     ivm__row_id last_first, last_end;
-    uint64_t last_changes; /* rows that ivm__store_changes_last() gives */
+    uint64_t last_changes;                          /* rows that ivm__store_changes_last() gives */
+    ivm__overwritten overwritten, overwritten_last; /* of the step under way, and of the one last committed */
+    bool overwrites;                                /* nobody reads the rows' changes by their ids: rows may be overwritten */
     ivm__heavy *heavy;
     uint32_t heavy_count, heavy_capacity;
     struct ivm__index *indexes; /* linked through index->next_of_store */
@@ -161,6 +170,11 @@ ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row) IVM_MUST_CHECK;
  * linked. Room for `rows` such updates must have been made. */
 ivm_status ivm__store_update_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
 ivm_status ivm__store_update(ivm__store *store, ivm__row_id old, const uint8_t *row, ivm__row_id *replaced) IVM_MUST_CHECK;
+/* The same for a row whose texts stay what they are, in place, where that may be: two copies of the body in place of two touches. Its id stays. A row
+ * is overwritten once a step. Walks of changes by id do not tell of it: `overwritten` does. Room must have been made. Fails for memory alone. */
+ivm_status ivm__store_overwrite_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
+bool ivm__store_may_overwrite(const ivm__store *store, ivm__row_id row);
+ivm_status ivm__store_overwrite(ivm__store *store, ivm__row_id row, const uint8_t *with) IVM_MUST_CHECK;
 /* The weight after, of a touched row. In a step it may be anything of 128 bits; when the step commits it must fit int64. */
 void ivm__store_weight_set(ivm__store *store, ivm__row_id row, ivm__weight after);
 /* Touches and adds. */

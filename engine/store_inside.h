@@ -47,6 +47,10 @@ static inline void ivm__weight_note(ivm__store *store, ivm__weight weight)
 ivm_status ivm__store_touches_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
 /* ivm__store_link_rows() for all indexes but one, in which the rows stand already. */
 void ivm__store_link_others(ivm__store *store, const ivm__row_id *rows, uint32_t count, const struct ivm__index *linked);
+/* The list of rows overwritten at the ends of a step, and at the store's. */
+void ivm__store_overwritten_commit(ivm__store *store);
+void ivm__store_overwritten_undo(ivm__store *store);
+void ivm__store_overwritten_free(ivm__store *store);
 /* Takes the rows out of every index; they keep their texts. */
 void ivm__store_unlink_rows(ivm__store *store, const ivm__row_id *rows, uint32_t count);
 void ivm__store_texts_acquire(ivm__store *store, const uint8_t *at);

@@ -228,6 +228,7 @@ void ivm__store_commit(ivm__store *store)
     store->last_first = store->step_end;
     store->last_end = store->step_end = store->rows_end;
     store->reserved = 0;
+    ivm__store_overwritten_commit(store);
     arrays_trim(store, touched_count);
 }
 
@@ -256,6 +257,7 @@ void ivm__store_undo(ivm__store *store)
 {
     assert(!store->laid);
     leaving undone = { .forgotten = true };
+    ivm__store_overwritten_undo(store);
     appended_undo(store, &undone);
     for (uint32_t i = store->touched_count; i-- > 0;) {
         touched_prefetch(store, i - PREFETCH_AHEAD); /* wraps past the count at the end */

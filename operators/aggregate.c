@@ -195,6 +195,9 @@ static ivm_status read_groups(ivm__aggregate *self, ivm__step *step, const uint3
 static ivm_status publish_row(ivm__aggregate *self, uint32_t group, const uint8_t *row)
 {
     ivm__group_tail *tail = ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, group));
+    if (row && tail->row != IVM__ROW_NONE && !self->texts_change && ivm__store_may_overwrite(&self->result, tail->row)) {
+        return ivm__store_overwrite(&self->result, tail->row, row);
+    }
     if (row && tail->row != IVM__ROW_NONE) {
         return ivm__store_update(&self->result, tail->row, row, &tail->row);
     }
@@ -290,7 +293,8 @@ static ivm_status publish_present(ivm__aggregate *self, ivm__step *step, const u
     IVM_TRY(read_groups(self, step, groups, count, &values));
     IVM_TRY(check_having(self, step, values, passes));
     uint8_t *bodies = write_bodies(self, step, groups, values, changed);
-    if (!bodies || ivm__store_update_reserve(&self->result, count) != IVM_OK) {
+    if (!bodies || ivm__store_update_reserve(&self->result, count) != IVM_OK ||
+        ivm__store_overwrite_reserve(&self->result, count) != IVM_OK) {
         return ivm__fail_memory(step->error);
     }
     for (uint32_t i = 0; i < count; i++) {

@@ -75,6 +75,7 @@ static ivm__aggregate *make_empty(ivm__memory *memory, ivm__texts *texts, ivm__e
     for (uint32_t i = 0; i < self->columns_count; i++) {
         ivm_type type = i < groups_count ? groups[i]->type : aggregates[i - groups_count].type;
         self->types[i] = type ? type : IVM_INT64;
+        self->texts_change |= i >= groups_count && self->types[i] == IVM_STRING;
     }
     self->base.columns_count = self->columns_count;
     self->base.types = self->types;

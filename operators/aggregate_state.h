@@ -24,6 +24,7 @@ typedef struct ivm__aggregate {
     uint8_t *plain;    /* where no state holds anything outside itself: the touched groups' states as they were, one after the other */
     uint32_t plain_capacity, plain_stride;
     bool is_plain;
+    bool texts_change; /* an aggregate is a text, which a group's row would have to give up and take */
     ivm__touched_group *touched;
     uint32_t touched_count, touched_capacity;
     ivm__failures failures;

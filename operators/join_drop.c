@@ -27,7 +27,7 @@ static bool asked_by_driver(const ivm__join_run *run, const ivm__join_probe *pro
 static bool some_missing(const ivm__join_run *run, const ivm__term *term, asking *it)
 {
     bool missing = false;
-    for (uint32_t i = 0; i + 1 < run->join->leaves_count; i++) {
+    for (uint32_t i = 0; i < run->sources_count; i++) {
         const ivm__join_probe *probe = &run->order->probes[i];
         if (probe->keys_count == 0 || term->readings[probe->leaf] == IVM__LEAF_DELTA) {
             continue;

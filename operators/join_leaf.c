@@ -1,7 +1,7 @@
 /* A join's leaf in a step. A bare table is read in place, delta and rows. Any other leaf has its delta gathered apart, and rows of its own in a
  * Z-set of the kept columns:
  *
- *     settle    rows += delta where rows are kept; a delta with a negative weight is consolidated: it is read back as what changed
+ *     settle    rows += delta where rows are kept; a delta with a negative weight, or of few rows, is consolidated: it is read back as what changed
  *     keep      a term wants the rows of a leaf that keeps none yet: they are loaded as they were before the step, committed, then the
  *               delta is added, so that old, cur and undo are as if they had always been kept
  *               of a transient table those that waited before it are loaded, without the delta, and dropped when the step ends
@@ -16,6 +16,8 @@
 
 /* A temporary Z-set of more rows gives its memory back at the end of the step. */
 #define DELTA_ROWS_HELD 4096u
+/* Up to so many rows a delta is added up even where none can cancel. */
+#define ADDED_ROWS_MAX 64u
 
 ivm_status ivm__leaf_rows_make(const ivm__join *join, const ivm__join_leaf *leaf, ivm__zset *rows)
 {
@@ -122,14 +124,25 @@ ivm_status ivm__leaf_delta_fill(ivm__join *join, ivm__join_leaf *leaf, ivm__step
 
 /* ---- Settling ------------------------------------------------------------------------------------------------------------------------ */
 
-/* Whether rows of a bare source's delta may become equal, or cancel, once the columns that nobody reads are gone. Rows of a keyed table do only where
- * they share a key that is kept. */
-static bool may_cancel(const ivm__join_leaf *leaf, const ivm__step *step)
+/* Whether a delta is worth adding up: one in which rows may cancel; else a small one, whose equal rows then drive once. Of many rows that only come it
+ * would cost more than it saves. */
+static bool is_worth_adding(const ivm__join_leaf *leaf, uint64_t rows, bool negative)
+{
+    return rows > 1 && (negative || (rows <= ADDED_ROWS_MAX && leaf->prune.narrow));
+}
+
+/* Whether rows of a bare source's delta may become equal, or cancel, once the columns that nobody reads are gone; of a bag some may be equal as they
+ * are. Rows of a keyed table become so only where they share a key, or it is not kept. */
+static bool may_add_up(const ivm__join_leaf *leaf, const ivm__step *step)
 {
     const ivm_table *table = leaf->bare.table;
     uint32_t columns_count = table ? table->columns_count : leaf->columns_count; /* some may have come since the leaf was made */
-    if (!leaf->prune.narrow || leaf->kept_count == columns_count || ivm__source_delta_shape(step, leaf->bare) != IVM_MIXED) {
+    bool negative = ivm__source_delta_shape(step, leaf->bare) == IVM_MIXED, bag = table && table->key_count == 0;
+    if (!leaf->prune.narrow || !is_worth_adding(leaf, ivm__source_delta_rows(step, leaf->bare), negative)) {
         return false;
+    }
+    if (leaf->kept_count == columns_count) {
+        return bag && !negative;
     }
     for (uint32_t k = 0; table && k < table->key_count; k++) {
         bool kept = false;
@@ -165,15 +178,15 @@ static ivm_status bare_gather(ivm__join_leaf *leaf, ivm__step *step)
 
 static ivm_status bare_settle(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step)
 {
-    bool cancels = !leaf->prune.whole && !step->initial && may_cancel(leaf, step);
-    if (!leaf->prune.whole && !leaf->prune.aside && !cancels) {
+    bool adds_up = !leaf->prune.whole && !step->initial && may_add_up(leaf, step);
+    if (!leaf->prune.whole && !leaf->prune.aside && !adds_up) {
         leaf->delta_rows = ivm__source_delta_rows(step, leaf->bare);
         return IVM_OK;
     }
     if (!leaf->prune.whole) {
         IVM_TRY(bare_gather(leaf, step));
     }
-    if (cancels && leaf->drives.negative) {
+    if (adds_up && is_worth_adding(leaf, leaf->drives.rows, leaf->drives.negative)) {
         IVM_TRY(ivm__leaf_delta_fill(join, leaf, step));
         IVM_TRY(read_back(leaf, step, &leaf->delta));
     }
@@ -218,7 +231,7 @@ ivm_status ivm__leaf_settle(ivm__join *join, ivm__join_leaf *leaf, ivm__step *st
     if (ivm__leaf_is_bare(leaf)) {
         return bare_settle(join, leaf, step);
     }
-    if (leaf->drives.negative) { /* before rows set aside join the others */
+    if (!leaf->prune.whole && is_worth_adding(leaf, leaf->drives.rows, leaf->drives.negative)) { /* before rows set aside join them */
         if (!leaf->keeps) {
             IVM_TRY(ivm__leaf_delta_fill(join, leaf, step));
             IVM_TRY(read_back(leaf, step, &leaf->delta));

@@ -8,7 +8,7 @@
 static ivm_status driver_prepare(ivm__join_run *run, uint32_t driver)
 {
     const ivm__join_order *order = &run->join->orders[driver];
-    for (uint32_t i = 0; i + 1 < run->join->leaves_count; i++) {
+    for (uint32_t i = 0; i < run->sources_count; i++) {
         if (order->probes[i].keys_count) {
             IVM_TRY(ivm__join_source_prepare(run, &order->probes[i], IVM__LEAF_CUR, &run->sources[i]));
         }
@@ -33,6 +33,7 @@ ivm_status ivm__join_prepare(ivm__operator *self, ivm__step *step, uint64_t driv
     ivm__join_run run;
     run.join = join;
     run.step = step;
+    run.sources_count = join->leaves_count - 1;
     for (uint32_t i = 0; i < join->leaves_count; i++) {
         ivm__leaf_begin(&join->leaves[i], &nothing);
     }

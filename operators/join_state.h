@@ -37,22 +37,22 @@ typedef struct ivm__join_leaf {
     ivm__operator *scan;        /* through which own rows are loaded once a term reads them; NULL: kept from the start */
     uint32_t columns_first, columns_count; /* among the join's columns */
     uint32_t *kept;                        /* the kept columns of the leaf */
-    uint32_t kept_count;                   /* 0 where only the zeros are stored */
     uint32_t *place;                       /* of each column of the leaf among the kept; UINT32_MAX: not kept */
     ivm__layout *layout;                   /* of the kept columns */
-
-    bool keeps; /* own: `rows` holds what is in the leaf */
-    ivm__zset rows;
+    uint32_t kept_count;                   /* 0 where only the zeros are stored */
+    bool keeps;                            /* own: `rows` holds what is in the leaf */
 
     /* of the step under way */
+    bool gathered;     /* the delta is in `drives`, compact; else it is a bare source's, read in place */
+    bool delta_filled; /* `delta` holds the delta */
     ivm__leaf_prune prune;
-    bool gathered;            /* the delta is in `drives`, compact; else it is a bare source's, read in place */
     ivm__leaf_parts drives;   /* the delta that drives terms */
     ivm__leaf_parts held_out; /* own: what is set aside of it */
     uint64_t delta_rows;      /* of what drives */
-    bool delta_filled;        /* `delta` holds the delta */
-    ivm__zset delta;          /* the kept columns of the delta as rows, never committed: they weigh what they weigh after */
     ivm__aside own_aside;     /* own: what is set aside, among `rows` */
+    ivm__zset delta;          /* the kept columns of the delta as rows, never committed: they weigh what they weigh after */
+
+    ivm__zset rows;
 } ivm__join_leaf;
 
 /* Where a walk over a leaf's delta stands; zeroed at first. */
@@ -183,6 +183,7 @@ typedef struct ivm__join_run {
     ivm__join_leaf *driver;
     int sign;
     uint64_t rows_probed, rows_matched;
+    uint32_t sources_count; /* one for each leaf but the driver */
     ivm__probe_source sources[IVM_JOIN_LEAVES_MAX];
 } ivm__join_run;
 

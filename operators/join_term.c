@@ -157,12 +157,11 @@ static bool keys_carried(const ivm__join_probe *probe, const ivm__chunk *chunk)
 static ivm_status send_ahead(const ivm__join_run *run, const ivm__chunk *chunk)
 {
     ivm__arena *scratch = run->step->scratch;
-    uint32_t sources_count = run->join->leaves_count - 1;
-    ivm__keys *keys = ivm__arena_allocate(scratch, sources_count * sizeof *keys);
+    ivm__keys *keys = ivm__arena_allocate(scratch, run->sources_count * sizeof *keys);
     if (!keys) {
         return IVM_OUT_OF_MEMORY;
     }
-    for (uint32_t i = 0; i < sources_count; i++) {
+    for (uint32_t i = 0; i < run->sources_count; i++) {
         const ivm__probe_source *source = &run->sources[i];
         keys[i].rows_count = 0;
         if (source->index && keys_carried(source->probe, chunk)) {
@@ -170,7 +169,7 @@ static ivm_status send_ahead(const ivm__join_run *run, const ivm__chunk *chunk)
             ivm__index_send_slots(source->index, &keys[i]);
         }
     }
-    for (uint32_t i = 0; i < sources_count; i++) {
+    for (uint32_t i = 0; i < run->sources_count; i++) {
         if (keys[i].rows_count) {
             ivm__index_send_rows(run->sources[i].index, &keys[i]);
         }
@@ -254,7 +253,7 @@ ivm_status ivm__join_source_prepare(const ivm__join_run *run, const ivm__join_pr
 
 static ivm_status sources_prepare(ivm__join_run *run, const uint8_t *readings)
 {
-    for (uint32_t i = 0; i + 1 < run->join->leaves_count; i++) {
+    for (uint32_t i = 0; i < run->sources_count; i++) {
         const ivm__join_probe *probe = &run->order->probes[i];
         IVM_TRY(ivm__join_source_prepare(run, probe, readings[probe->leaf], &run->sources[i]));
     }
@@ -300,6 +299,7 @@ ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *ter
     run.join = join;
     run.step = step;
     run.sign = term->sign;
+    run.sources_count = join->leaves_count - 1;
     run.driver = &join->leaves[term->driver];
     run.order = &join->orders[term->driver];
     run.rows_probed = run.rows_matched = 0;

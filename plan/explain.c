@@ -277,7 +277,7 @@ static void set_aside_stated(const ivm__graph *graph, ivm__edges *edges, const i
 static ivm_status decide_stated(ivm_view *view, const ivm_explain_options *options, const stated_facts *stated, const ivm__graph *graph,
                                 ivm__edges *edges, ivm__decision *decision)
 {
-    ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX];
+    ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX] = { { 0 } };
     uint64_t empty = 0;
     for (uint32_t i = 0; i < graph->leaves_count; i++) {
         ivm_shape shape = leaf_shape(&graph->leaves[i], options, stated);

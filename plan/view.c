@@ -188,7 +188,9 @@ static void view_publish(ivm_view *view)
     }
     for (uint32_t i = 0; i < view->views_count; i++) {
         view->views[i]->readers_count++;
+        view->views[i]->program.result->overwrites = false;
     }
+    view->program.result->overwrites = true;
     ivm__hops_publish(view);
     ivm_view **last = &view->engine->views;
     while (*last) {
@@ -330,7 +332,7 @@ ivm_status ivm_view_drop(ivm_view *view, ivm_error *error)
     }
     for (uint32_t i = 0; i < view->views_count; i++) {
         assert(view->views[i]->readers_count > 0);
-        view->views[i]->readers_count--;
+        view->views[i]->program.result->overwrites = --view->views[i]->readers_count == 0;
     }
     ivm__view_free(view);
     ivm__engine_settle(engine);

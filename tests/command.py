@@ -91,6 +91,10 @@ COMMANDS = [
     (["bench", "hotkey", "--plot", ""], 2, "", "--plot wants a directory"),
     (["flights", "--help"], 0, "usage: ivm flights", ""),
     (["flights", "--data", "/no/such"], 2, "", "/no/such/airlines.csv.zst: cannot read"),
+    (["flights", "--fk-pruning", "x"], 2, "", "is one of off, batch, row"),
+    (["flights", "--keys"], 0, "flight (tailnum) -> plane: 12562 flights without a parent, tracked", ""),
+    (["flights", "--days", "3"], 0, "flight (origin, time_hour) -> weather: 39 flights wait for 2 keys, as the data says", ""),
+    (["flights", "--days", "3", "--fk-pruning", "batch", "--json"], 0, '"metric": "audit_differences", "value": 0', ""),
 ]
 
 # small runs of measurements, and figures that each must give

@@ -56,8 +56,9 @@ IVM_API ivm_status ivm_batch_shape(ivm_batch *batch, ivm_table *table, ivm_shape
 /* Applies the batch and brings every view up to date. Takes the batch: it is freed whatever the outcome. All or nothing: after any error
  * tables, views and statistics are as they were. `stats` (of this push) and `error` may be NULL. Cost: the batch's rows times the
  * probes of the terms that run.
- * Codes: the batch's remembered mistake, unknown_table (dropped since), row_not_found, duplicate_key, append_only_violation, fk_violation, overflow,
- * invalid_argument, unsupported (more than IVM_MASKS_RUN_MAX masks), out_of_memory. */
+ * Codes: the batch's remembered mistake, unknown_table (dropped since), type_mismatch (a column came or went since), row_not_found, duplicate_key,
+ * append_only_violation, fk_violation, overflow, invalid_argument, unsupported (more than IVM_MASKS_RUN_MAX masks), in_use from inside a callback,
+ * out_of_memory. */
 IVM_API ivm_status ivm_push_batch(ivm_engine *engine, ivm_batch *batch, ivm_stats *stats, ivm_error *error) IVM_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -185,7 +185,7 @@ IVM_API size_t ivm_fact_columns(const ivm_fact *fact, size_t *child_columns, siz
 typedef struct ivm_fact_state {
     uint32_t version; /* IVM_FACT_STATE_VERSION; 0 means 1 */
     ivm_trust trust;
-    uint64_t orphans;      /* rows that wait */
+    uint64_t orphans;      /* rows that wait (saturating) */
     uint64_t orphans_keys; /* keys that they wait for */
 } ivm_fact_state;
 #define IVM_FACT_STATE_VERSION 1u

@@ -40,7 +40,8 @@ typedef struct ivm_view_options {
  * already_exists, overflow, unsupported, out_of_memory. */
 IVM_API ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan, const ivm_view_options *options, ivm_view **view,
                                    ivm_error *error) IVM_MUST_CHECK;
-/* Drops a view and its state, and the indexes of tables that no view reads any more; snapshots of it stay readable. in_use from inside a callback. */
+/* Drops a view and its state, and the indexes of tables that no view reads any more; snapshots of it stay readable. in_use while a view reads it, or
+ * from inside a callback: then nothing is dropped. */
 IVM_API ivm_status ivm_view_drop(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
 /* Brings a deferred view up to date (deferred inputs as they stand), and with it the immediate views that read it. Of an immediate view:
@@ -72,9 +73,9 @@ IVM_API ivm_type ivm_view_column_type(const ivm_view *view, size_t column);
 
 /* What a view or table holds at one moment. Later pushes do not disturb it and are not held up by it; it costs the pages changed since.
  * Taking one costs nothing that grows with the view (but a copy of the weights outside int32, if it has any); it waits for a push under
- * way to end. */
+ * way to end. The caller closes *snapshot. unsupported (a transient table), in_use from inside a callback, out_of_memory. */
 IVM_API ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
-/* The same after a refresh, which stays done should memory for the snapshot be wanting. */
+/* The same after a refresh, which stays done should memory for the snapshot be wanting. Codes: those of ivm_refresh_view(), too. */
 IVM_API ivm_status ivm_read_view_refreshed(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The net change the last push or refresh made to the view: rows with positive and negative weights. Cost: its size. */

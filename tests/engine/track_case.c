@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "onlooker.h"
 #include "track.h"
 #include "track_inside.h"
 
@@ -214,15 +215,9 @@ static void waiting_check(track_case *it, const ivm_fact *fact)
     }
 }
 
-typedef struct looking {
-    ivm__operator head;
-    track_case *of;
-    ivm__zset nothing;
-} looking;
-
-static ivm_status looking_finish(ivm__operator *self, ivm__step *step)
+static ivm_status look(void *context, ivm__step *step)
 {
-    track_case *it = ((looking *)self)->of;
+    track_case *it = context;
     for (uint32_t i = 0; i < it->facts_count; i++) {
         if (!it->facts[i]) {
             continue;
@@ -235,55 +230,10 @@ static ivm_status looking_finish(ivm__operator *self, ivm__step *step)
     return it->fails ? ivm__fail(step->error, IVM_OVERFLOW, "told to fail") : IVM_OK;
 }
 
-static void looking_commit(ivm__operator *self)
-{
-    ivm__store_commit(&((looking *)self)->nothing.store);
-}
-
-static void looking_free(ivm__operator *self, ivm__memory *memory)
-{
-    ivm__zset_deinit(&((looking *)self)->nothing);
-    ivm__release(memory, self, sizeof(looking));
-}
-
-static const ivm__operator_class looking_class = {
-    .name = "looking", .finish = looking_finish, .commit = looking_commit, .free = looking_free
-};
-
-static ivm_view *view_make(track_case *it, const char *name, ivm_refresh refresh)
-{
-    ivm_engine *engine = it->engine;
-    ivm__memory *memory = &engine->memory;
-    ivm__layout *layout;
-    ivm_view *view = ivm__allocate_zeroed(memory, sizeof *view);
-    looking *operator= ivm__allocate_zeroed(memory, sizeof *operator);
-    const ivm_type type = IVM_INT64;
-    *view = (ivm_view){ .engine = engine, .refresh = refresh, .program.memory = memory, .tables_count = TRACK_TABLES };
-    view->name = ivm__text_copy(memory, name, strlen(name));
-    view->tables = ivm__allocate(memory, sizeof it->tables);
-    memcpy(view->tables, it->tables, sizeof it->tables);
-    view->views = ivm__allocate(memory, 0);
-    *operator=(looking){ .head = { .class = &looking_class }, .of = it };
-    cr_assert_eq(ivm__layout_create(memory, &type, NULL, 1, true, &layout), IVM_OK);
-    cr_assert_eq(ivm__zset_init(&operator->nothing, memory, &engine->texts, engine->seed, layout), IVM_OK);
-    ivm__layout_release(layout);
-    cr_assert_eq(ivm__program_add(&view->program, &operator->head), IVM_OK);
-    view->program.result = &operator->nothing.store;
-    if (refresh == IVM_DEFERRED) {
-        cr_assert_eq(ivm__pendings_make(view), IVM_OK);
-    }
-    ivm_view **last = &engine->views;
-    while (*last) {
-        last = &(*last)->next;
-    }
-    *last = view;
-    return view;
-}
-
 void track_views(track_case *it)
 {
-    it->now = view_make(it, "now", IVM_IMMEDIATE);
-    it->late = view_make(it, "late", IVM_DEFERRED);
+    it->now = onlooker_make(it->engine, "now", IVM_IMMEDIATE, it->tables, TRACK_TABLES, look, it);
+    it->late = onlooker_make(it->engine, "late", IVM_DEFERRED, it->tables, TRACK_TABLES, look, it);
 }
 
 /* ---- Between steps ------------------------------------------------------------------------------------------------------------------------- */

@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "split.h"
+
 const ivm_type case_types[CASE_COLUMNS] = { IVM_INT64, IVM_INT64, IVM_STRING, IVM_DECIMAL(20, 0) };
 static const uint32_t key_columns[CASE_TABLES][3] = { { 1, 0 }, { 1, 0 }, { 2, 1, 0 }, { 0 }, { 0 } }; /* count, then columns */
 
@@ -35,11 +37,62 @@ ivm__expression *case_call(hand *it, ivm__function function, ivm_type type, ivm_
 
 /* ---- The planner --------------------------------------------------------------------------------------------------------------------- */
 
-/* No foreign key sets anything aside. */
+/* Of a leaf none, some, or all. */
+bool case_is_aside(const case_planner *planner, uint32_t leaf, int64_t c0, int64_t c1)
+{
+    uint64_t how = planner->salt >> 3 * leaf & 7, key = (uint64_t)c0 * 5 + (uint64_t)c1 * 3 + leaf;
+    return planner->salt && planner->tables[leaf] && how > 1 && (how > 5 || (planner->salt >> (16 + key % 40) & 1));
+}
+
+static void rows_flag(const case_planner *planner, uint32_t leaf, const ivm__split *split, uint8_t *flags, ivm__aside *aside,
+                      ivm__leaf_prune *prune)
+{
+    const ivm__store *store = &split->table->store;
+    uint32_t touched = ivm__split_touched(split), all = touched + ivm__split_appended(split);
+    uint64_t fresh = 0, gone = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        const uint8_t *at = ivm__store_row(store, i < touched ? store->touched[i].row : store->step_end + (i - touched));
+        uint8_t fate = i < touched ? split->touched[i] : split->appended[i - touched];
+        flags[i] = fate >= IVM__FRESH &&
+                   case_is_aside(planner, leaf, (int64_t)ivm__row_word(store->layout, at, 0), (int64_t)ivm__row_word(store->layout, at, 1));
+        fresh += flags[i] && fate == IVM__FRESH;
+        gone += flags[i] && fate == IVM__GONE;
+    }
+    prune->whole = fresh + gone > 0 && fresh + gone == split->fresh + split->gone + split->changed;
+    if (fresh + gone > 0 && !(prune->whole && gone == 0 && (planner->salt >> 60 & 1))) {
+        *aside = (ivm__aside){ flags, flags + touched, fresh > 0, gone > 0 };
+        prune->aside = aside;
+    }
+}
+
+static ivm_status leaf_prune(case_planner *planner, ivm__step *step, uint32_t leaf, ivm__leaf_prune *prune)
+{
+    const ivm__split *split;
+    IVM_TRY(ivm__split_of(step, planner->tables[leaf], &split));
+    uint32_t all = ivm__split_touched(split) + ivm__split_appended(split);
+    ivm__aside *aside = ivm__arena_allocate(step->arena, sizeof *aside);
+    uint8_t *flags = ivm__arena_allocate(step->arena, all);
+    if (!aside || !flags) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    rows_flag(planner, leaf, split, flags, aside, prune);
+    planner->set_aside += prune->whole || prune->aside;
+    planner->whole += prune->whole;
+    return IVM_OK;
+}
+
+/* What no foreign key says: any rows whose keys come or go. */
 static ivm_status planner_prune(void *state, ivm__step *step, ivm__leaf_prune *leaves, uint32_t leaves_count)
 {
-    (void)state;
+    case_planner *planner = state;
     cr_assert(!step->initial && leaves_count > 0 && !leaves[0].aside);
+    for (uint32_t i = 0; i < leaves_count; i++) {
+        leaves[i].narrow = hand_below(&planner->random, 2);
+        if (planner->salt && planner->tables[i] && ivm__split_is_wanted(planner->tables[i]) &&
+            leaf_prune(planner, step, i, &leaves[i]) != IVM_OK) {
+            return ivm__fail_memory(step->error);
+        }
+    }
     return IVM_OK;
 }
 
@@ -49,11 +102,12 @@ static ivm_status planner_begin(void *state, ivm__step *step, const ivm__leaf_de
     planner->leaves_count = leaves_count;
     planner->initial = step->initial;
     planner->at = 0;
-    planner->empty = 0;
+    planner->empty = planner->skip = 0;
     planner->begun++;
     memcpy(planner->deltas, leaves, leaves_count * sizeof *leaves);
     for (uint32_t i = 0; i < leaves_count; i++) {
         planner->empty |= (uint64_t)(leaves[i].rows_count == 0) << i;
+        planner->skip |= (uint64_t)leaves[i].set_aside << i;
         planner->order[i] = i;
     }
     for (uint32_t i = planner->in_order ? 1 : leaves_count; i > 1; i--) {
@@ -68,7 +122,7 @@ static bool mobius_next(case_planner *planner, ivm__term *term)
 {
     do {
         planner->at++;
-    } while (planner->skip_empty && (planner->at & planner->empty) && planner->at < 1ull << planner->leaves_count);
+    } while ((planner->at & (planner->skip | (planner->skip_empty ? planner->empty : 0))) && planner->at < 1ull << planner->leaves_count);
     if (planner->at >= 1ull << planner->leaves_count) {
         return false;
     }
@@ -85,7 +139,8 @@ static bool mobius_next(case_planner *planner, ivm__term *term)
 
 static bool telescoping_next(case_planner *planner, ivm__term *term)
 {
-    while (planner->skip_empty && planner->at < planner->leaves_count && (planner->empty >> planner->order[planner->at] & 1)) {
+    uint64_t passed = planner->skip | (planner->skip_empty ? planner->empty : 0);
+    while (planner->at < planner->leaves_count && (passed >> planner->order[planner->at] & 1)) {
         planner->at++;
     }
     if (planner->at >= planner->leaves_count) {
@@ -95,7 +150,8 @@ static bool telescoping_next(case_planner *planner, ivm__term *term)
     term->mask = 1ull << term->driver;
     term->sign = 1;
     for (uint32_t i = 0; i < planner->leaves_count; i++) {
-        term->readings[planner->order[i]] = i < planner->at ? IVM__LEAF_CUR : i > planner->at ? IVM__LEAF_OLD : IVM__LEAF_DELTA;
+        bool before = i < planner->at || (planner->skip >> planner->order[i] & 1);
+        term->readings[planner->order[i]] = i == planner->at ? IVM__LEAF_DELTA : before ? IVM__LEAF_CUR : IVM__LEAF_OLD;
     }
     planner->at++;
     return true;
@@ -337,6 +393,17 @@ static void root_add(join_case *join, hand *it)
     join->columns_count = count;
 }
 
+/* Rows that are set aside lie in a leaf's own store, too, and no two of them share a key: its columns are kept, as foreign keys equate them. */
+static bool keeps_key(const case_leaf *leaf)
+{
+    bool keeps = key_columns[leaf->table][0] > 0 && leaf->road != CASE_FILTER_KEPT;
+    for (uint32_t k = 0; k < key_columns[leaf->table][0]; k++) {
+        uint32_t c = key_columns[leaf->table][k + 1];
+        keeps &= leaf->road == CASE_BARE || leaf->needed[leaf->road == CASE_PROJECT && c < 2 ? 1 - c : c];
+    }
+    return keeps;
+}
+
 void case_program(join_case *join, hand *it, ivm_table *const tables[CASE_TABLES], uint64_t *random)
 {
     ivm__leaf_spec leaves[CASE_LEAVES_MAX];
@@ -346,6 +413,9 @@ void case_program(join_case *join, hand *it, ivm_table *const tables[CASE_TABLES
         below[i] = leaf_operators(&join->leaves[i], it, tables[join->leaves[i].table], &leaves[i]);
     }
     join_add(join, it, leaves, below, random);
+    for (uint32_t i = 0; i < join->leaves_count; i++) {
+        join->planner->tables[i] = keeps_key(&join->leaves[i]) ? tables[join->leaves[i].table] : NULL;
+    }
     root_add(join, it);
 }
 
@@ -431,7 +501,7 @@ void case_oracle(const join_case *join, const hand_bag tables[CASE_TABLES], hand
 
 /* ---- Batches ----------------------------------------------------------------------------------------------------------------------------- */
 
-static bool same_key(uint32_t table, const hand_row *a, const hand_row *b)
+bool case_same_key(uint32_t table, const hand_row *a, const hand_row *b)
 {
     for (uint32_t k = 0; k < key_columns[table][0]; k++) {
         uint32_t c = key_columns[table][k + 1];
@@ -475,7 +545,7 @@ static void table_changes(ivm_batch *batch, ivm_table *const tables[CASE_TABLES]
         draw_row(tables[t], &row, random);
         bool twin = false;
         for (size_t i = 0; i < bag->count; i++) {
-            twin |= same_key(t, &bag->rows[i], &row);
+            twin |= case_same_key(t, &bag->rows[i], &row);
         }
         if (!twin && grow) {
             change(batch, tables[t], bag, &row, key_columns[t][0] ? 1 : 1 + hand_below(random, 3));

@@ -31,11 +31,14 @@ typedef struct case_planner {
     case_rule rule;
     bool skip_empty;
     bool in_order; /* leaves are not shuffled */
+    uint64_t salt; /* of what is set aside in the step: 0 nothing */
     uint64_t random;
     uint32_t leaves_count;
     bool initial;
     uint64_t at;
-    uint64_t empty;
+    uint64_t empty, skip;
+    ivm_table *tables[CASE_LEAVES_MAX]; /* of leaves of which rows may be set aside; else NULL */
+    uint32_t set_aside, whole;          /* leaves, ever: some rows, all rows */
     uint32_t order[CASE_LEAVES_MAX];
     ivm__leaf_delta deltas[CASE_LEAVES_MAX]; /* what it was told last */
     uint32_t begun, committed, undone;       /* steps */
@@ -68,6 +71,11 @@ void case_program(join_case *join, hand *it, ivm_table *const tables[CASE_TABLES
 void case_oracle(const join_case *join, const hand_bag tables[CASE_TABLES], hand_bag *out, bool *failing);
 /* Draws a batch that every table allows, adds it to the bags. */
 void case_batch(ivm_batch *batch, ivm_table *const tables[CASE_TABLES], hand_bag bags[CASE_TABLES], uint64_t *random);
+
+/* Whether two rows of the table have one key; no two rows of a bag do. */
+bool case_same_key(uint32_t table, const hand_row *a, const hand_row *b);
+/* Whether the planner sets a row of a leaf aside, if its key came or went; cells as the table has them. */
+bool case_is_aside(const case_planner *planner, uint32_t leaf, int64_t c0, int64_t c1);
 
 ivm__expression *case_column(hand *it, uint32_t column, ivm_type type);
 ivm__expression *case_int64(hand *it, int64_t value);

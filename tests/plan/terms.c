@@ -388,6 +388,83 @@ Test(plan_terms, the_greatest_leaf_comes_last)
     }
 }
 
+static uint64_t parents_of(const ivm__edges *edges, uint32_t leaf)
+{
+    uint64_t parents = 0;
+    for (uint32_t e = 0; e < edges->count; e++) {
+        parents |= (uint64_t)(edges->edge[e].child == leaf) << edges->edge[e].parent;
+    }
+    return parents;
+}
+
+/* Each leaf is the smallest of those whose parents have their place; where all that are left wait, the smallest of them. */
+static void assert_ordered(const ivm__decision *decision, const ivm__edges *edges, const ivm__leaf_delta *leaves, uint32_t number)
+{
+    uint64_t left = 0;
+    for (uint32_t i = 0; i < decision->order_count; i++) {
+        left |= 1ull << decision->order[i];
+    }
+    for (uint32_t i = 0; i < decision->order_count; i++) {
+        uint32_t leaf = decision->order[i];
+        bool waits = parents_of(edges, leaf) & left;
+        for (uint64_t rest = left & ~(1ull << leaf); rest; rest &= rest - 1) {
+            uint32_t other = (uint32_t)__builtin_ctzll(rest);
+            bool other_waits = parents_of(edges, other) & left;
+            cr_assert(!waits || other_waits, "digraph %u: leaf %u comes before a parent, %u would not", number, leaf, other);
+            cr_assert(waits != other_waits || leaves[leaf].rows_live <= leaves[other].rows_live, "digraph %u", number);
+        }
+        left &= ~(1ull << leaf);
+    }
+}
+
+Test(plan_terms, parents_come_before_their_children_then_the_smaller_leaf)
+{
+    const ivm__graph *graph = cross_make(&crossed, 4);
+    const ivm_planner_options options = { IVM_FK_PRUNING_ROW, IVM_JOIN_TELESCOPING, true };
+    for (uint32_t number = 0; number < 1u << 12; number++) {
+        ivm__edge edge[12];
+        ivm__edges edges;
+        ivm__decision decision;
+        ivm__leaf_delta leaves[4];
+        uint64_t state = number, empty = random_next(&state) & random_next(&state) & 15;
+        edges_of(4, number, edge, &edges);
+        for (uint32_t i = 0; i < 4; i++) {
+            leaves[i] = (ivm__leaf_delta){ .rows_count = empty >> i & 1 ? 0 : 1, .rows_live = 1 + random_next(&state) % 9 };
+        }
+        ivm__term_decide(graph, &options, &edges, leaves, empty, false, &decision);
+        cr_assert_eq(decision.order_count, 4u - (uint32_t)__builtin_popcountll(empty));
+        assert_ordered(&decision, &edges, leaves, number);
+    }
+}
+
+/* By row the leaves say what is set aside: they are skipped, and read as cur. */
+Test(plan_terms, leaves_of_which_all_is_set_aside_are_skipped_by_row)
+{
+    const ivm__graph *graph = cross_make(&crossed, 3);
+    for (uint32_t number = 0; number < 64; number++) {
+        ivm_planner_options options = { IVM_FK_PRUNING_ROW, (ivm_join_rule)(number % 3), number & 1 };
+        ivm__leaf_delta leaves[3];
+        ivm__decision decision;
+        polynomial sum;
+        const char *fault = NULL;
+        uint64_t set_aside = number >> 3;
+        for (uint32_t i = 0; i < 3; i++) {
+            bool aside = set_aside >> i & 1;
+            leaves[i] = (ivm__leaf_delta){ .rows_count = !aside, .rows_live = 3, .table_insert_only = true, .set_aside = aside };
+        }
+        if (set_aside == 7) {
+            continue; /* one leaf stays outside */
+        }
+        ivm__term_decide(graph, &options, &(ivm__edges){ 0 }, leaves, set_aside, false, &decision);
+        cr_assert_eq(decision.skip, set_aside);
+        (void)sum_terms(&decision, 3, &sum, &fault);
+        cr_assert_null(fault, "%s", fault);
+        options.fk_pruning = IVM_FK_PRUNING_BATCH;
+        ivm__term_decide(graph, &options, &(ivm__edges){ 0 }, leaves, 0, false, &decision);
+        cr_assert_eq(decision.skip, 0u, "no fact leads anywhere");
+    }
+}
+
 Test(plan_terms, sixty_four_leaves)
 {
     static ivm__edge edge[64];

@@ -13,9 +13,11 @@
 static const world_shape snowflake = {
     .tables_count = 4, .bag = true, .facts = true, .edges = { { 0, 0, 1 }, { 0, 1, 2 }, { 2, 0, 3 } }, .edges_count = 3
 };
-static const ivm_planner_options settings[] = { { IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true },
-                                                { IVM_FK_PRUNING_OFF, IVM_JOIN_MOBIUS, true },
-                                                { IVM_FK_PRUNING_OFF, IVM_JOIN_TELESCOPING, false } };
+static const ivm_planner_options settings[] = {
+    { IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true },  { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true },
+    { IVM_FK_PRUNING_ROW, IVM_JOIN_MOBIUS, false }, { IVM_FK_PRUNING_ROW, IVM_JOIN_TELESCOPING, true },
+    { IVM_FK_PRUNING_OFF, IVM_JOIN_MOBIUS, true },  { IVM_FK_PRUNING_OFF, IVM_JOIN_TELESCOPING, false }
+};
 
 static void make_views(world *it)
 {
@@ -162,14 +164,21 @@ Test(view_memory, a_push_that_fails_under_batch_pruning)
     every_push(0);
 }
 
-Test(view_memory, a_push_that_fails_under_mobius)
+Test(view_memory, a_push_that_fails_under_pruning_by_row)
 {
     every_push(1);
+    every_push(2);
+    every_push(3);
+}
+
+Test(view_memory, a_push_that_fails_under_mobius)
+{
+    every_push(4);
 }
 
 Test(view_memory, a_push_that_fails_under_telescoping)
 {
-    every_push(2);
+    every_push(5);
 }
 
 /* ---- Making a view ------------------------------------------------------------------------------------------------------------------------- */
@@ -179,7 +188,7 @@ static bool making_fails(ivm_plan *(*plan)(const world *), uint64_t n)
     world it;
     char *texts[TEXTS];
     ivm_view *view = NULL;
-    start(&it, n % 3, n % 2, false);
+    start(&it, n % 6, n % 2, false);
     uint32_t count = dump_world(&it, texts), readers = it.tables[0]->readers_count;
     ivm_plan *made = plan(&it);
     test_allocator_arm(&it.allocator, n);

@@ -216,8 +216,10 @@ static void rows_add(world_rows *rows, const world_row *row)
             return;
         }
     }
-    cr_assert_lt(rows->count, WORLD_ROWS_MAX);
-    rows->row[rows->count++] = *row;
+    if (row->weight != 0) {
+        cr_assert_lt(rows->count, WORLD_ROWS_MAX);
+        rows->row[rows->count++] = *row;
+    }
 }
 
 static bool holds_id(const world_rows *rows, int64_t id)
@@ -334,7 +336,7 @@ void world_draw(const world *it, uint32_t count, world_changes *changes, uint64_
 
 void world_set_planner(world *it, uint64_t *random)
 {
-    ivm_planner_options options = { (ivm_fk_pruning)(world_random(random) % 2), (ivm_join_rule)(world_random(random) % 3),
+    ivm_planner_options options = { (ivm_fk_pruning)(world_random(random) % 3), (ivm_join_rule)(world_random(random) % 3),
                                     world_random(random) % 2 };
     cr_assert_eq(ivm_engine_planner_set(it->engine, &options, &it->error), IVM_OK);
 }
