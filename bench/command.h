@@ -10,6 +10,12 @@ int flights_command(int argc, char **argv);
 
 /* Behind `ivm bench`. */
 int star_command(int argc, char **argv);
+int snowflake_command(int argc, char **argv);
+int hotkey_command(int argc, char **argv);
+int latency_command(int argc, char **argv);
+int scale_command(int argc, char **argv);
+int tpch_command(int argc, char **argv);
+int all_command(int argc, char **argv);
 int prune_command(int argc, char **argv);
 int memory_command(int argc, char **argv);
 int operators_command(int argc, char **argv);

@@ -4,12 +4,15 @@
 #include "floor.h"
 
 #include "arena.h"
+#include "option.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define BLOCK 128
 #define AHEAD 16
+#define HUGE_PAGE ((size_t)2 << 20)
 
 static inline uint64_t mix(uint64_t key)
 {
@@ -22,6 +25,19 @@ static inline uint64_t mix(uint64_t key)
 
 /* ---- Filling ------------------------------------------------------------------------------------------------------------------- */
 
+/* On huge pages where the system gives them: a slot of a large table is one missed line and no missed page. */
+static floor_slot *slots_take(size_t size)
+{
+    size_t rounded = (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    void *slots = aligned_alloc(HUGE_PAGE, rounded);
+    if (!slots) {
+        exit(usage_error("out of memory"));
+    }
+    (void)madvise(slots, rounded, MADV_HUGEPAGE);
+    memset(slots, 0, rounded);
+    return slots;
+}
+
 static void dimension_fill(floor_dimension *dimension, const int64_t *keys, const int64_t *codes, uint32_t rows)
 {
     uint64_t capacity = 16;
@@ -29,7 +45,7 @@ static void dimension_fill(floor_dimension *dimension, const int64_t *keys, cons
         capacity *= 2;
     }
     dimension->mask = capacity - 1;
-    dimension->slots = memory_take(capacity * sizeof *dimension->slots);
+    dimension->slots = slots_take(capacity * sizeof *dimension->slots);
     for (uint64_t i = 0; i < capacity; i++) {
         dimension->slots[i].key = FLOOR_KEY_NONE;
     }
@@ -46,7 +62,7 @@ void floor_open(floor_star *floor, const star_data *data)
 {
     *floor = (floor_star){ .groups_count = star_groups_count(&data->shape) };
     for (int d = 0; d < FLOOR_DIMENSIONS; d++) {
-        dimension_fill(&floor->dimensions[d], data->keys[d], data->attributes[d], data->shape.dimension_rows);
+        dimension_fill(&floor->dimensions[d], data->keys[d], data->attributes[d], star_dimension_rows(&data->shape, (uint32_t)d));
         floor->dimensions[d].codes_count = data->shape.attributes[d];
     }
     floor->groups = memory_take((floor->groups_count + 1) * sizeof *floor->groups);

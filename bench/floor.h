@@ -7,6 +7,7 @@
 #define IVM_BENCH_FLOOR_H
 
 #include "star_data.h"
+#include "star_engine.h"
 
 typedef struct floor_slot {
     int64_t key; /* FLOOR_KEY_NONE: empty */
@@ -41,6 +42,9 @@ void floor_close(floor_star *floor);
 void floor_clear(floor_star *floor);
 /* Takes in `count` fact rows from position `first` on: one batch. */
 void floor_push(floor_star *floor, const star_data *data, size_t first, size_t count);
+
+/* How many groups are not the same in the engine's view, grouped by all four attributes, or are in one of the two alone (floor_compare.c). */
+uint64_t floor_unequal(const floor_star *floor, star_engine *star);
 
 /* A fact row as it is packed. */
 typedef struct probe_row {

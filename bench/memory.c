@@ -148,13 +148,13 @@ static void transient_measure(memory_bench *bench)
 static void figures_print(const memory_bench *bench, bool json)
 {
     double growth = (double)bench->transient_end - (double)bench->transient_start;
+    figure_add(&(figure){ "memory", "dimension_row_bytes", bench->dimension_row, NULL, 0 });
+    figure_add(&(figure){ "memory", "dimension_row_bytes_max", bench->dimension_row_max, NULL, 0 });
+    figure_add(&(figure){ "memory", "fact_row_over_raw", bench->fact_row, "rows", bench->kept });
+    figure_add(&(figure){ "memory", "fact_row_over_raw_indexed", bench->fact_row_indexed, "rows", bench->kept });
+    figure_add(&(figure){ "memory", "transient_bytes", (double)bench->transient_end, "rows", bench->rows });
+    figure_add(&(figure){ "memory", "transient_growth_bytes", growth, "rows", bench->rows });
     if (json) {
-        figure_print(&(figure){ "memory", "dimension_row_bytes", bench->dimension_row, NULL, 0 });
-        figure_print(&(figure){ "memory", "dimension_row_bytes_max", bench->dimension_row_max, NULL, 0 });
-        figure_print(&(figure){ "memory", "fact_row_over_raw", bench->fact_row, "rows", bench->kept });
-        figure_print(&(figure){ "memory", "fact_row_over_raw_indexed", bench->fact_row_indexed, "rows", bench->kept });
-        figure_print(&(figure){ "memory", "transient_bytes", (double)bench->transient_end, "rows", bench->rows });
-        figure_print(&(figure){ "memory", "transient_growth_bytes", growth, "rows", bench->rows });
         return;
     }
     printf("a dimension row (16 bytes raw)   %.1f bytes, %.1f at most\n", bench->dimension_row, bench->dimension_row_max);

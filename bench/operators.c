@@ -75,10 +75,10 @@ static void figures_print(operators_bench *bench, const operator_case *of)
     char ns[64], ratio[64];
     snprintf(ns, sizeof ns, "%s_ns", of->name);
     snprintf(ratio, sizeof ratio, "%s_ratio", of->name);
+    figure_add(&(figure){ "operators", ns, few, "rows", bench->rows[FEW] });
+    figure_add(&(figure){ "operators", ns, many, "rows", bench->rows[MANY] });
+    figure_add(&(figure){ "operators", ratio, many / few, NULL, 0 });
     if (bench->json) {
-        figure_print(&(figure){ "operators", ns, few, "rows", bench->rows[FEW] });
-        figure_print(&(figure){ "operators", ns, many, "rows", bench->rows[MANY] });
-        figure_print(&(figure){ "operators", ratio, many / few, NULL, 0 });
         return;
     }
     printf("%-18s %8.0f ns of %llu rows   %8.0f ns of %llu rows   ratio %.2f%s\n", of->name, few, (unsigned long long)bench->rows[FEW],

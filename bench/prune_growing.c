@@ -58,15 +58,15 @@ static void growing_duel(duel *it, const star_shape *shape, uint64_t batches)
 static void growing_print(const duel *it, const prune_options *options, uint32_t n)
 {
     double pruned = it->median[0], mobius = it->median[1], telescoping = it->median[2];
+    char speedup[32], beside[40];
+    snprintf(speedup, sizeof speedup, "pruned_speedup_%u", n);
+    snprintf(beside, sizeof beside, "telescoping_speedup_%u", n);
+    figure_add(&(figure){ "prune", "pruned_ns", pruned / FACT_ROWS_A_BATCH, "dimensions", n });
+    figure_add(&(figure){ "prune", "unpruned_ns", mobius / FACT_ROWS_A_BATCH, "dimensions", n });
+    figure_add(&(figure){ "prune", "telescoping_ns", telescoping / FACT_ROWS_A_BATCH, "dimensions", n });
+    figure_add(&(figure){ "prune", speedup, mobius / pruned, "dimensions", n });
+    figure_add(&(figure){ "prune", beside, telescoping / pruned, "dimensions", n });
     if (options->json) {
-        char speedup[32], beside[40];
-        snprintf(speedup, sizeof speedup, "pruned_speedup_%u", n);
-        snprintf(beside, sizeof beside, "telescoping_speedup_%u", n);
-        figure_print(&(figure){ "prune", "pruned_ns", pruned / FACT_ROWS_A_BATCH, "dimensions", n });
-        figure_print(&(figure){ "prune", "unpruned_ns", mobius / FACT_ROWS_A_BATCH, "dimensions", n });
-        figure_print(&(figure){ "prune", "telescoping_ns", telescoping / FACT_ROWS_A_BATCH, "dimensions", n });
-        figure_print(&(figure){ "prune", speedup, mobius / pruned, "dimensions", n });
-        figure_print(&(figure){ "prune", beside, telescoping / pruned, "dimensions", n });
         return;
     }
     printf("%u dimensions gaining rows: pruned to %llu terms a batch %6.1f ns a fact row; all %llu (Moebius) %8.1f, %5.1f times as long; "
@@ -107,11 +107,10 @@ bool prune_tracked(const prune_options *options, bool dimensions_grow)
     growing_duel(it, &shape, batches);
     double rely = it->median[0] / FACT_ROWS_A_BATCH, tracked = it->median[1] / FACT_ROWS_A_BATCH;
     uint32_t rows = dimensions_grow ? ROWS_A_BATCH : 0;
-    if (options->json) {
-        figure_print(&(figure){ "prune", "rely_ns", rely, "dimension_rows", rows });
-        figure_print(&(figure){ "prune", "tracked_ns", tracked, "dimension_rows", rows });
-        figure_print(&(figure){ "prune", dimensions_grow ? "tracked_over_rely" : "tracked_over_rely_facts", tracked / rely, NULL, 0 });
-    } else {
+    figure_add(&(figure){ "prune", "rely_ns", rely, "dimension_rows", rows });
+    figure_add(&(figure){ "prune", "tracked_ns", tracked, "dimension_rows", rows });
+    figure_add(&(figure){ "prune", dimensions_grow ? "tracked_over_rely" : "tracked_over_rely_facts", tracked / rely, NULL, 0 });
+    if (!options->json) {
         printf("foreign keys tracked, %3u new rows of each dimension: %6.1f ns a fact row; relied on %6.1f; tracked over rely %.2f\n", rows,
                tracked, rely, tracked / rely);
         fflush(stdout);

@@ -122,13 +122,13 @@ static void mixed_fill(const void *context, star_engine *star, ivm_batch *batch,
 static void mixed_print(const duel *it, const prune_options *options, uint32_t dimensions)
 {
     double row = it->median[0] / 1000, mobius = it->median[1] / 1000, telescoping = it->median[2] / 1000;
+    char metric[32];
+    snprintf(metric, sizeof metric, "mixed_row_speedup_%u", dimensions);
+    figure_add(&(figure){ "prune", "mixed_row_us", row, "dimensions", dimensions });
+    figure_add(&(figure){ "prune", "mixed_batch_us", mobius, "dimensions", dimensions });
+    figure_add(&(figure){ "prune", "mixed_batch_telescoping_us", telescoping, "dimensions", dimensions });
+    figure_add(&(figure){ "prune", metric, mobius / row, "dimensions", dimensions });
     if (options->json) {
-        char metric[32];
-        snprintf(metric, sizeof metric, "mixed_row_speedup_%u", dimensions);
-        figure_print(&(figure){ "prune", "mixed_row_us", row, "dimensions", dimensions });
-        figure_print(&(figure){ "prune", "mixed_batch_us", mobius, "dimensions", dimensions });
-        figure_print(&(figure){ "prune", "mixed_batch_telescoping_us", telescoping, "dimensions", dimensions });
-        figure_print(&(figure){ "prune", metric, mobius / row, "dimensions", dimensions });
         return;
     }
     printf("rows of %u dimensions come, go and change: pruned by row to %llu terms %8.1f us a batch; by batch to %llu %8.1f, %.1f times as "
@@ -208,11 +208,10 @@ bool prune_hot(const prune_options *options)
     it->sides[0] = it->sides[1] = (star_options){ .grouped = GROUPED };
     duel_run(it, &(duel_story){ shape, hot_fill, &data, options->batches * 10 });
     double once = it->median[0] / 1000, hot = it->median[1] / 1000;
-    if (options->json) {
-        figure_print(&(figure){ "prune", "once_us", once, NULL, 0 });
-        figure_print(&(figure){ "prune", "hot_us", hot, NULL, 0 });
-        figure_print(&(figure){ "prune", "hot_over_once", hot / once, NULL, 0 });
-    } else {
+    figure_add(&(figure){ "prune", "once_us", once, NULL, 0 });
+    figure_add(&(figure){ "prune", "hot_us", hot, NULL, 0 });
+    figure_add(&(figure){ "prune", "hot_over_once", hot / once, NULL, 0 });
+    if (!options->json) {
         printf("a dimension row under %llu fact rows changed %d times in a batch: %8.1f us; once: %8.1f; hot over once %.2f\n",
                (unsigned long long)(options->rows / 100), HOT_CHANGES, hot, once, hot / once);
     }

@@ -17,7 +17,7 @@ static void must(ivm_status status, const ivm_error *error)
 
 static void dimension_create(star_engine *star, uint32_t dimension, bool append_only, ivm_error *error)
 {
-    static const ivm_column_definition columns[] = { { "id", IVM_INT64, true }, { "attribute", IVM_INT64, true } };
+    const ivm_column_definition columns[] = { { "id", IVM_INT64, true }, { "attribute", star->strings ? IVM_STRING : IVM_INT64, true } };
     ivm_table_options options = { .columns = columns, .columns_count = 2, .key = "id", .append_only = append_only };
     char name[16];
     snprintf(name, sizeof name, "d%u", dimension);
@@ -70,7 +70,7 @@ void star_engine_open(star_engine *star, const star_shape *shape, const star_opt
     ivm_error error = IVM_ERROR_INIT;
     options.planner = how->planner ? *how->planner : options.planner;
     options.allocator = how->allocator ? *how->allocator : options.allocator;
-    *star = (star_engine){ 0 };
+    *star = (star_engine){ .strings = shape->strings };
     must(ivm_engine_open(&options, &star->engine, &error), &error);
     for (uint32_t d = 0; d < shape->dimensions; d++) {
         dimension_create(star, d, how->transient, &error);
@@ -109,6 +109,14 @@ void star_batch_columns(ivm_batch *batch, ivm_table *table, ivm_change change, c
 
 void star_batch_dimension(star_engine *star, ivm_batch *batch, uint32_t dimension, star_part part)
 {
+    if (star->strings) {
+        const star_data *data = part.data;
+        const ivm_column_data columns[] = { { .values = data->keys[dimension] + part.first },
+                                            { .values = data->texts[dimension], .offsets = data->text_offsets[dimension] + part.first } };
+        ivm_rows rows = { .rows_count = part.count, .columns_count = 2, .columns = columns };
+        (void)ivm_batch_columns(batch, star->dimensions[dimension], IVM_INSERT, &rows);
+        return;
+    }
     star_columns columns = { { part.data->keys[dimension] + part.first, part.data->attributes[dimension] + part.first }, 2, part.count };
     star_batch_columns(batch, star->dimensions[dimension], IVM_INSERT, &columns);
 }
@@ -130,6 +138,19 @@ void star_push(star_engine *star, ivm_batch *batch, ivm_stats *stats)
 
 /* ---- Reading ------------------------------------------------------------------------------------------------------------------- */
 
+static int64_t cell_number(const ivm_rows *rows, ivm_type type, size_t row, size_t column)
+{
+    ivm_value value = ivm_rows_value(rows, type, row, column);
+    if (type != IVM_STRING) {
+        return value.as.int64;
+    }
+    int64_t number = 0;
+    for (size_t i = value.as.string.size - 6; i < value.as.string.size; i++) {
+        number = number * 10 + (value.as.string.bytes[i] - '0');
+    }
+    return number;
+}
+
 void star_rows(star_engine *star, star_row *row, void *context)
 {
     ivm_snapshot *snapshot;
@@ -140,7 +161,7 @@ void star_rows(star_engine *star, star_row *row, void *context)
         for (size_t r = 0; r < rows.rows_count; r++) {
             int64_t cells[STAR_DIMENSIONS_MAX + 2];
             for (size_t c = 0; c < rows.columns_count; c++) {
-                cells[c] = ivm_rows_value(&rows, IVM_INT64, r, c).as.int64;
+                cells[c] = cell_number(&rows, ivm_snapshot_column_type(snapshot, c), r, c);
             }
             row(context, cells, rows.columns_count);
         }

@@ -8,6 +8,7 @@
 typedef struct star_engine {
     ivm_engine *engine;
     ivm_table *fact_table, *dimensions[STAR_DIMENSIONS_MAX];
+    bool strings;   /* attributes are */
     ivm_view *view; /* the attributes it groups by, then total and fact_rows */
 } star_engine;
 
@@ -40,7 +41,7 @@ typedef struct star_columns {
 void star_batch_columns(ivm_batch *batch, ivm_table *table, ivm_change change, const star_columns *columns);
 void star_push(star_engine *star, ivm_batch *batch, ivm_stats *stats);
 
-/* The view's rows: calls `row` with the attributes, the total and the number of fact rows of each. */
+/* The view's rows, strings as their numbers: calls `row` with the attributes, the total and the number of fact rows of each. */
 typedef void star_row(void *context, const int64_t *cells, size_t cells_count);
 void star_rows(star_engine *star, star_row *row, void *context);
 /* Equal for equal rows in any order. */

@@ -7,6 +7,8 @@ The last line is "N passed, N failed"; the exit code is 1 if any failed."""
 import argparse
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -76,12 +78,42 @@ COMMANDS = [
     (["bench", "memory", "--help"], 0, "usage: ivm bench memory", ""), (["bench", "operators", "--help"], 0, "usage: ivm bench operators", ""),
     (["bench", "operators", "--operator", "x"], 2, "", "no operator x"), (["bench", "operators", "--few", "4000000000"], 2, "", "at most"),
     (["bench", "operators", "--operator", "join", "--few", "9", "--many", "99", "--changes", "3", "--json"], 0, '"metric": "join_ratio"', ""),
+    *[(["bench", name, "--help"], 0, "usage: ivm bench " + name, "")
+      for name in ("snowflake", "hotkey", "latency", "scale", "tpch", "all")],
+    (["bench", "star", "--change", "mixed", "--keys", "zipf"], 2, "", "is about --shape star4"),
+    (["bench", "star", "--shape", "star5"], 2, "", "is one of star4, star4l, wide"),
+    (["bench", "star", "--sweep", "--batch", "7"], 2, "", "--sweep has batch sizes"),
+    (["bench", "snowflake", "--runs", "99"], 2, "", "at most"), (["bench", "hotkey", "--rows", "3"], 2, "", "10 to"),
+    (["bench", "latency", "--grow", "99999999"], 2, "", "at most"), (["bench", "scale", "--rows", "99"], 2, "", "10000 to"),
+    (["bench", "tpch", "--scale", "none"], 2, "", "a scale of"), (["bench", "tpch", "--query", "q2"], 2, "", "is one of q1, q3"),
+    (["bench", "all", "--frobnicate"], 2, "", "unknown option"), (["bench", "all", "frobnicate"], 2, "", "no measurement frobnicate"),
+    (["bench", "--clock", "cpu"], 2, "", "unknown option"), (["bench", "star", "--clock", "sun"], 2, "", "is one of wall, cpu"),
+    (["bench", "hotkey", "--plot", ""], 2, "", "--plot wants a directory"),
     (["flights", "--help"], 0, "usage: ivm flights", ""),
     (["flights", "--data", "/no/such"], 2, "", "/no/such/airlines.csv.zst: cannot read"),
     (["flights", "--fk-pruning", "x"], 2, "", "is one of off, batch, row"),
     (["flights", "--keys"], 0, "flight (tailnum) -> plane: 12562 flights without a parent, tracked", ""),
     (["flights", "--days", "3"], 0, "flight (origin, time_hour) -> weather: 39 flights wait for 2 keys, as the data says", ""),
     (["flights", "--days", "3", "--fk-pruning", "batch", "--json"], 0, '"metric": "audit_differences", "value": 0', ""),
+]
+
+# small runs of measurements, and figures that each must give
+MEASUREMENTS = [
+    (["star", "--rows", "4000", "--runs", "2"], ["engine_over_floor", "floor_over_probe", "engine_ns", "floor_ns"]),
+    (["star", "--rows", "4000", "--runs", "1", "--shape", "star4l", "--keys", "zipf", "--batch", "700"], ["engine_over_floor"]),
+    (["star", "--rows", "4000", "--runs", "1", "--shape", "wide", "--clock", "cpu"], ["engine_over_floor"]),
+    (["star", "--rows", "1500", "--runs", "1", "--sweep"], ["engine_over_floor_of_batch"]),
+    (["star", "--rows", "4000", "--runs", "1", "--change", "mixed", "--batch", "100"], ["mixed_ns"]),
+    (["star", "--rows", "4000", "--runs", "1", "--change", "update"], ["update_ns"]),
+    (["star", "--rows", "4000", "--runs", "1", "--change", "everything", "--batch", "100"], ["everything_ns"]),
+    (["snowflake", "--rows", "2000", "--batches", "1", "--runs", "1"], ["pruned_ns", "pruned_speedup", "telescoping_speedup"]),
+    (["hotkey", "--rows", "1000", "--statements", "999", "--batches", "2", "--runs", "1"], ["statements_over_net", "statement_ns"]),
+    (["latency", "--rows", "1000", "--pushes", "50", "--grow", "300", "--runs", "2"],
+     ["p99_over_p50", "fact_insert_ns", "dimension_update_ns", "growing_dimension_ns"]),
+    (["scale", "--rows", "10000", "--pushes", "20", "--runs", "2"], ["ratio", "fact_delete_ratio", "dimension_update_ns"]),
+    (["tpch", "--scale", "0.001", "--sets", "3", "--runs", "1"], ["load_ns", "refresh_insert_ns", "refresh_delete_speedup"]),
+    (["tpch", "--scale", "0.001", "--sets", "3", "--runs", "1", "--query", "q12"], ["load_ns"]),
+    (["all", "--quick", "hotkey"], ["statements_over_net"]),
 ]
 
 
@@ -188,6 +220,34 @@ def audit(ivm, folder):
     told("audited without foreign keys", run(ivm, ["replay", "--audit", "--fk-pruning", "off", path]), 0, "0 wrong", "")
 
 
+def measure(ivm, folder):
+    for arguments, metrics in MEASUREMENTS:
+        done = run(ivm, ["bench", *arguments, "--json"])
+        name = "bench " + " ".join(arguments)
+        try:
+            lines = [json.loads(line) for line in done.stdout.splitlines()]
+        except ValueError:
+            lines = []
+        figures = {line["metric"]: line for line in lines}
+        judge(name, done.returncode == 0 and not done.stderr, f"exit code {done.returncode}, {done.stderr}")
+        judge(name + ": figures", all(m in figures and figures[m]["value"] > 0 for m in metrics), done.stdout)
+        judge(name + ": spread", all(line["low"] <= line["value"] * 1.00001 and line["value"] <= line["high"] * 1.00001
+                                     for line in lines if "runs" in line), done.stdout)
+        judge(name + ": conditions", lines and all(lines[-1].get(m) for m in ("commit", "compiler", "allocator", "clock")), done.stdout)
+    done = run(ivm, ["bench", "all", "--quick", "memory"])
+    judge("bars", done.returncode == 0 and re.search(r"bytes of a retained fact .* at most +1.6, goal +1.2 +measured +[0-9.]+ +(bar|not) ?", done.stdout)
+          and "star" not in done.stdout.lower().split("held to")[-1], done.stdout)
+    plot = os.path.join(folder, "plots")
+    done = run(ivm, ["bench", "scale", "--rows", "10000", "--pushes", "20", "--runs", "2", "--plot", plot])
+    if shutil.which("gnuplot"):
+        drawn = os.path.join(plot, "scale-facts-ns.svg")
+        kept = [json.loads(line) for line in open(os.path.join(plot, "scale.jsonl"), encoding="utf-8")]
+        judge("plot", done.returncode == 0 and os.path.exists(drawn) and "fact_insert_ns" in open(drawn, encoding="utf-8").read() and
+              kept[-1]["metric"] == "conditions", done.stdout + done.stderr)
+    else:
+        judge("plot", done.returncode == 2 and "needs gnuplot" in done.stderr, done.stdout + done.stderr)
+
+
 def explain(ivm):
     path = os.path.join(HERE, "cases", "star_of_three.jsonl")
     done = run(ivm, ["explain", "--format", "json", path])
@@ -212,6 +272,7 @@ def main():
         audit(ivm, folder)
         find_broken(ivm, folder)
         digests(ivm, folder)
+        measure(ivm, folder)
     explain(ivm)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0

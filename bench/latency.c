@@ -1,0 +1,168 @@
+/* `ivm bench latency`: pushes of one row, each timed by itself. Kinds of change take turns in one engine, a round is a histogram a kind, and each
+ * percentile is the median of the rounds'. The second part starts with few rows and pushes one after the other, so that tables and indexes grow, pages
+ * are added and slots rehashed, while pushes are timed. Making a batch is not timed. */
+#include "arena.h"
+#include "command.h"
+#include "histogram.h"
+#include "option.h"
+#include "star_model.h"
+
+#include <stdlib.h>
+
+static const char help[] = "usage: ivm bench latency [OPTIONS]\n"
+                           "\n"
+                           "Pushes of one row against a star of four dimensions of 100,000 rows, by kind: a fact row comes or goes, a\n"
+                           "dimension row comes, changes (with the fact rows that refer to it, about ten of a million) or goes.\n"
+                           "Percentiles in nanoseconds, from histograms with logarithmic buckets. Then the same while the star grows\n"
+                           "from nearly nothing: fact rows and dimension rows that come one by one. Views are compared with\n"
+                           "recomputation.\n"
+                           "\n"
+                           "  --rows N     fact rows before (default 1000000)\n"
+                           "  --pushes N   of each kind and round, and a hundredth more before that does not count (default 10000)\n"
+                           "  --grow N     rows that come one by one in the growing part (default 200000)\n"
+                           "  --runs N     rounds (default 5)\n"
+                           "  --json       one line per figure: KIND_ns with per_mille 500, 900, 990, 999, KIND_p99_over_p50, and\n"
+                           "               p99_over_p50, the largest of those of a star that is there\n";
+
+#define PERCENTILES 4
+#define GROW_FIRST 100
+static const uint64_t per_milles[PERCENTILES] = { 500, 900, 990, 999 };
+static const char *const percentile_names[PERCENTILES] = { "p50", "p90", "p99", "p99.9" };
+
+typedef struct percentile_rounds {
+    double values[PERCENTILES][RUNS_MAX], ratio[RUNS_MAX]; /* of p99 over p50 */
+} percentile_rounds;
+
+typedef struct latency_bench {
+    uint64_t rows, pushes, grow, runs;
+    bool json;
+    double worst;
+    uint64_t unequal;
+    star_model model;
+    histogram kinds[MODEL_CHANGES];
+    percentile_rounds rounds[MODEL_CHANGES];
+} latency_bench;
+
+static void percentiles_take(percentile_rounds *rounds, const histogram *h, size_t round)
+{
+    for (size_t p = 0; p < PERCENTILES; p++) {
+        rounds->values[p][round] = (double)histogram_per_mille(h, per_milles[p]);
+    }
+    rounds->ratio[round] = rounds->values[2][round] / rounds->values[0][round];
+}
+
+/* Returns the median of p99 over p50. */
+static double percentiles_show(const latency_bench *bench, percentile_rounds *rounds, const char *kind, uint64_t pushes)
+{
+    char metric[64];
+    size_t runs = (size_t)bench->runs;
+    spread ratio = spread_of(rounds->ratio, runs);
+    snprintf(metric, sizeof metric, "%s_ns", kind);
+    if (!bench->json) {
+        printf("%-24s", kind);
+    }
+    for (size_t p = 0; p < PERCENTILES; p++) {
+        spread value = spread_of(rounds->values[p], runs);
+        figure_add(&(figure){ "latency", metric, value.median, "per_mille", per_milles[p], NULL, value.low, value.high, runs, pushes });
+        if (!bench->json) {
+            printf("  %s %8.0f ns", percentile_names[p], value.median);
+        }
+    }
+    snprintf(metric, sizeof metric, "%s_p99_over_p50", kind);
+    figure_add(&(figure){ "latency", metric, ratio.median, NULL, 0, NULL, ratio.low, ratio.high, runs, pushes });
+    if (!bench->json) {
+        printf("   p99 over p50 %.1f (%.1f to %.1f)\n", ratio.median, ratio.low, ratio.high);
+        fflush(stdout);
+    }
+    return ratio.median;
+}
+
+/* ---- A star that is there ------------------------------------------------------------------------------------------------------ */
+
+static void round_run(latency_bench *bench, uint64_t pushes)
+{
+    for (int kind = 0; kind < MODEL_CHANGES; kind++) {
+        bench->kinds[kind] = (histogram){ 0 };
+    }
+    for (uint64_t i = 0; i < pushes; i++) {
+        for (int kind = 0; kind < MODEL_CHANGES; kind++) {
+            histogram_add(&bench->kinds[kind], star_model_push(&bench->model, (model_change)kind));
+        }
+    }
+}
+
+static void kinds_measure(latency_bench *bench)
+{
+    uint64_t warm = bench->pushes / 100 + 10, all = bench->pushes * bench->runs + warm;
+    star_shape shape = star_shape_named(STAR4, (uint32_t)(bench->rows + all));
+    shape.dimension_rows += (uint32_t)all;
+    star_model_open(&bench->model, &shape, (uint32_t)bench->rows, (uint32_t)all);
+    round_run(bench, warm);
+    for (size_t round = 0; round < bench->runs; round++) {
+        round_run(bench, bench->pushes);
+        for (int kind = 0; kind < MODEL_CHANGES; kind++) {
+            percentiles_take(&bench->rounds[kind], &bench->kinds[kind], round);
+        }
+    }
+    bench->unequal += star_model_unequal(&bench->model);
+    for (int kind = 0; kind < MODEL_CHANGES && !bench->unequal; kind++) {
+        double ratio = percentiles_show(bench, &bench->rounds[kind], model_change_names[kind], bench->pushes);
+        bench->worst = ratio > bench->worst ? ratio : bench->worst;
+    }
+    if (!bench->unequal) {
+        figure_add(&(figure){ "latency", "p99_over_p50", bench->worst, NULL, 0, NULL, 0, 0, 0, bench->pushes });
+    }
+    star_model_close(&bench->model);
+}
+
+/* ---- A star that grows --------------------------------------------------------------------------------------------------------- */
+
+/* Fact rows of a round refer to the few rows that were there at its start. */
+static void growing_measure(latency_bench *bench)
+{
+    star_shape shape = star_shape_named(STAR4, (uint32_t)(bench->grow + GROW_FIRST));
+    shape.dimension_rows = (uint32_t)(GROW_FIRST + bench->grow);
+    for (size_t round = 0; round < bench->runs; round++) {
+        histogram facts = { 0 }, dimensions = { 0 };
+        star_model_open(&bench->model, &shape, GROW_FIRST, (uint32_t)bench->grow);
+        for (uint64_t i = 0; i < bench->grow; i++) {
+            histogram_add(&facts, star_model_push(&bench->model, FACT_INSERT));
+            histogram_add(&dimensions, star_model_push(&bench->model, DIMENSION_INSERT));
+        }
+        percentiles_take(&bench->rounds[0], &facts, round);
+        percentiles_take(&bench->rounds[1], &dimensions, round);
+        bench->unequal += star_model_unequal(&bench->model);
+        star_model_close(&bench->model);
+    }
+    if (!bench->unequal) {
+        percentiles_show(bench, &bench->rounds[0], "growing_fact", bench->grow);
+        percentiles_show(bench, &bench->rounds[1], "growing_dimension", bench->grow);
+    }
+}
+
+int latency_command(int argc, char **argv)
+{
+    latency_bench *bench = memory_take(sizeof *bench);
+    *bench = (latency_bench){ .rows = 1000000, .pushes = 10000, .grow = 200000, .runs = 5 };
+    int code;
+    operand_list operands;
+    const option_definition options[] = { { "--rows", OPTION_NUMBER, &bench->rows }, { "--pushes", OPTION_NUMBER, &bench->pushes },
+                                          { "--grow", OPTION_NUMBER, &bench->grow }, { "--runs", OPTION_NUMBER, &bench->runs },
+                                          { "--json", OPTION_FLAG, &bench->json },   { NULL } };
+    if (!options_read(options, help, argc, argv, &operands, &code)) {
+        free(bench);
+        return code;
+    }
+    if (operands.count || bench->runs > RUNS_MAX || bench->rows > 100000000 || bench->pushes > 1000000 || bench->grow > 10000000) {
+        free(bench);
+        return usage_error("bench latency: at most 100000000 rows, 1000000 pushes, 10000000 to grow, %d runs; --help says more", RUNS_MAX);
+    }
+    kinds_measure(bench);
+    growing_measure(bench);
+    uint64_t unequal = bench->unequal;
+    free(bench);
+    if (unequal) {
+        fprintf(stderr, "ivm: bench latency: %llu groups differ from recomputation\n", (unsigned long long)unequal);
+    }
+    return unequal ? EXIT_WRONG : EXIT_HOLDS;
+}
