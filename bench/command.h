@@ -13,5 +13,7 @@ int star_command(int argc, char **argv);
 int prune_command(int argc, char **argv);
 int memory_command(int argc, char **argv);
 int operators_command(int argc, char **argv);
+int dump_command(int argc, char **argv);
+int stream_command(int argc, char **argv);
 
 #endif

@@ -15,7 +15,8 @@ static const char help[] = "usage: ivm COMMAND [OPTIONS] [ARGUMENTS]\n"
                            "  replay FILE...   applies scenario files (JSON Lines) and checks what they expect\n"
                            "  explain FILE     replays one file and tells how its views were last brought up to date\n"
                            "  bench NAME       measurements: star (against a hand-written loop), prune (what foreign keys\n"
-                           "                   save), memory (what rows cost), operators (few rows against many)\n"
+                           "                   save), memory (what rows cost), operators (few rows against many);\n"
+                           "                   dump, stream (the same batches for other engines: bench/peers)\n"
                            "\n"
                            "ivm COMMAND --help says more. ivm --version prints the library's version.\n"
                            "Exit codes: 0 all checks hold, 1 some do not, 2 the command line or a file could not be used.\n";
@@ -27,8 +28,10 @@ static const char bench_help[] =
     "  prune       stars whose dimensions gain, lose and change rows: with and without pruning, by trust\n"
     "  memory      bytes a dimension row and a fact row, and what transient fact rows leave behind\n"
     "  operators   one changed row against each operator: 10,000 rows against 1,000,000\n"
+    "  dump        writes a workload's batches into a folder, for other engines to read\n"
+    "  stream      pushes the batches of such a folder and times them\n"
     "\n"
-    "Those that compare run both sides in turn in one process and print medians. All but operators fail (exit 1)\n"
+    "Those that compare run both sides in turn in one process and print medians. Those but operators fail (exit 1)\n"
     "if views do not hold what they must. --json prints one line per figure. ivm bench NAME --help says more.\n";
 
 typedef struct command {
@@ -39,9 +42,13 @@ typedef struct command {
 static const command commands[] = {
     { "flights", flights_command }, { "replay", replay_command }, { "explain", explain_command }, { "bench", bench_command }, { NULL, NULL }
 };
-static const command benches[] = {
-    { "star", star_command }, { "prune", prune_command }, { "memory", memory_command }, { "operators", operators_command }, { NULL, NULL }
-};
+static const command benches[] = { { "star", star_command },
+                                   { "prune", prune_command },
+                                   { "memory", memory_command },
+                                   { "operators", operators_command },
+                                   { "dump", dump_command },
+                                   { "stream", stream_command },
+                                   { NULL, NULL } };
 
 static int dispatch(const command *list, const char *kind, const char *text, int argc, char **argv)
 {

@@ -8,6 +8,22 @@
 
 #define AMOUNT_LIMIT 1000
 
+star_shape star_shape_named(star_name name, uint32_t fact_rows)
+{
+    star_shape shape = { .dimensions = 4, .dimension_rows = 100000, .attributes = { 16, 16, 4, 4 }, .fact_rows = fact_rows };
+    if (name == STAR4L) {
+        return (star_shape){
+            .dimensions = 4, .attributes = { 10, 10, 10, 10 }, .fact_rows = fact_rows, .rows = { 1000000, 100000, 10000, 1000 }
+        };
+    }
+    return shape;
+}
+
+uint32_t star_dimension_rows(const star_shape *shape, uint32_t dimension)
+{
+    return shape->rows[dimension] ? shape->rows[dimension] : shape->dimension_rows;
+}
+
 /* Multiplying by an odd number permutes the numbers below 2^63: keys are distinct and far apart. */
 static int64_t key_of(uint32_t dimension, uint32_t row)
 {
@@ -17,7 +33,7 @@ static int64_t key_of(uint32_t dimension, uint32_t row)
 
 static void dimension_make(star_data *data, uint32_t dimension, random_state *random)
 {
-    uint32_t rows = data->shape.dimension_rows;
+    uint32_t rows = star_dimension_rows(&data->shape, dimension);
     data->keys[dimension] = memory_take(rows * sizeof(int64_t));
     data->attributes[dimension] = memory_take(rows * sizeof(int64_t));
     for (uint32_t i = 0; i < rows; i++) {
@@ -26,10 +42,10 @@ static void dimension_make(star_data *data, uint32_t dimension, random_state *ra
     }
 }
 
-static uint32_t rows_known(const star_shape *shape, uint32_t row)
+static uint32_t rows_known(const star_shape *shape, uint32_t dimension, uint32_t row)
 {
-    if (!shape->fact_rows_step) {
-        return shape->dimension_rows;
+    if (!shape->fact_rows_step || shape->rows[dimension]) {
+        return star_dimension_rows(shape, dimension);
     }
     uint32_t steps = row < shape->fact_rows_first ? 0 : (row - shape->fact_rows_first) / shape->fact_rows_step + 1;
     return shape->rows_first + steps * shape->rows_step;
@@ -41,7 +57,7 @@ static void fact_keys_make(star_data *data, uint32_t dimension, random_state *ra
     int64_t *keys = data->fact_columns[dimension] = memory_take(shape->fact_rows * sizeof(int64_t));
     for (uint32_t i = 0; i < shape->fact_rows; i++) {
         uint32_t first = i < shape->fact_rows_first ? 0 : shape->rows_leaving;
-        keys[i] = data->keys[dimension][first + random_below(random, rows_known(shape, i) - first)];
+        keys[i] = data->keys[dimension][first + random_below(random, rows_known(shape, dimension, i) - first)];
     }
 }
 

@@ -16,7 +16,8 @@ typedef struct star_shape {
     /* Dimensions that grow: the first `fact_rows_first` facts refer to the first `rows_first` rows of each, the next `fact_rows_step` to
      * `rows_step` more, and so on. All zero: every fact row refers to any row. */
     uint32_t fact_rows_first, rows_first, fact_rows_step, rows_step;
-    uint32_t rows_leaving; /* of the first rows of each: only the first `fact_rows_first` facts refer to them */
+    uint32_t rows_leaving;              /* of the first rows of each: only the first `fact_rows_first` facts refer to them */
+    uint32_t rows[STAR_DIMENSIONS_MAX]; /* of a dimension, in place of `dimension_rows` unless 0; such dimensions do not grow */
 } star_shape;
 
 typedef struct star_data {
@@ -26,9 +27,14 @@ typedef struct star_data {
     int64_t *fact_columns[STAR_DIMENSIONS_MAX + 1]; /* the keys, then the amount */
 } star_data;
 
+/* STAR4: four dimensions of 100,000 rows, 16 x 16 x 4 x 4 groups. STAR4L: of 1,000,000, 100,000, 10,000 and 1,000 rows, 10,000 groups. */
+typedef enum star_name { STAR4, STAR4L } star_name;
+star_shape star_shape_named(star_name name, uint32_t fact_rows);
+
 void star_data_make(star_data *data, const star_shape *shape);
 void star_data_free(star_data *data);
 
+uint32_t star_dimension_rows(const star_shape *shape, uint32_t dimension);
 /* Groups of all attributes, the last varying fastest. */
 uint32_t star_groups_count(const star_shape *shape);
 
