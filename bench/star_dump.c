@@ -219,6 +219,9 @@ int dump_command(int argc, char **argv)
     if (dump.workload == WORKLOAD_MIXED && (dump.batch < 400 || (dump.warm + dump.pushes) * (dump.batch / 10) > dump.base)) {
         return usage_error("mixed wants batches of at least 400 rows and a base that outlasts the rows that go");
     }
+    if (dump.base + (dump.warm + dump.pushes) * dump.batch > UINT32_MAX) {
+        return usage_error("that is more than %u rows", UINT32_MAX);
+    }
     dump_write(&dump, operands.texts[1]);
     return EXIT_HOLDS;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#define LINE_MAX_SIZE 4096
+#define LINE_SIZE 4096
 
 static FILE *file_open(const char *directory, const char *name)
 {
@@ -24,54 +24,73 @@ static FILE *file_open(const char *directory, const char *name)
 
 /* ---- The text ------------------------------------------------------------------------------------------------------------------ */
 
-/* Reads "d0 + 100"; false where it is none. Cells are placed later. */
-static bool part_read(const star_stream *stream, char **rest, stream_part *part)
+/* Reads "d0 + 100" from its table's name on; cells are placed later. False where it is no such thing. */
+static bool part_read(const star_stream *stream, const char *table, char **rest, stream_part *part)
 {
-    const char *table = strtok_r(NULL, " \n", rest), *sign = strtok_r(NULL, " \n", rest), *rows = strtok_r(NULL, " \n", rest);
-    if (!table || !sign || !rows || (*sign != '+' && *sign != '-')) {
+    const char *sign = strtok_r(NULL, " \n", rest), *rows = strtok_r(NULL, " \n", rest);
+    if (!sign || !rows || (*sign != '+' && *sign != '-')) {
         return false;
     }
     *part = (stream_part){ .table = *table == 'f' ? stream->dimensions : (uint32_t)strtoul(table + 1, NULL, 10),
                            .going = *sign == '-',
                            .rows_count = strtoull(rows, NULL, 10) };
-    return part->table <= stream->dimensions && part->rows_count > 0;
+    return (*table == 'f' || *table == 'd') && part->table <= stream->dimensions && part->rows_count > 0;
 }
 
 typedef struct capacities {
     size_t pushes, parts;
 } capacities;
 
-static void push_read(star_stream *stream, char **rest, capacities *room)
+static bool push_read(star_stream *stream, char **rest, capacities *room)
 {
     const char *phase = strtok_r(NULL, " \n", rest);
-    stream_part part;
     stream->pushes = memory_room(stream->pushes, stream->pushes_count, &room->pushes, sizeof *stream->pushes);
     stream_push *push = &stream->pushes[stream->pushes_count++];
     *push = (stream_push){ .timed = phase && strcmp(phase, "timed") == 0, .first = stream->parts_count };
-    while (part_read(stream, rest, &part)) {
+    stream->timed_count += push->timed;
+    for (const char *table; (table = strtok_r(NULL, " \n", rest)); push->parts_count++) {
+        stream_part part;
+        if (!part_read(stream, table, rest, &part) || push->parts_count == STREAM_PARTS_MAX) {
+            return false;
+        }
         stream->parts = memory_room(stream->parts, stream->parts_count, &room->parts, sizeof *stream->parts);
         stream->parts[stream->parts_count++] = part;
-        push->parts_count++;
     }
+    return push->parts_count > 0;
 }
 
-static void line_read(star_stream *stream, char *line, capacities *room)
+static bool line_read(star_stream *stream, char *line, capacities *room)
 {
     char *rest;
     const char *word = strtok_r(line, " \n", &rest);
-    if (!word) {
-        return;
-    }
-    if (strcmp(word, "attributes") == 0) {
+    if (word && strcmp(word, "attributes") == 0) {
         for (const char *n; stream->dimensions < STAR_DIMENSIONS_MAX && (n = strtok_r(NULL, " \n", &rest));) {
             stream->attributes[stream->dimensions++] = (uint32_t)strtoul(n, NULL, 10);
         }
-    } else if (strcmp(word, "unit") == 0) {
+        return stream->dimensions > 0;
+    }
+    if (word && strcmp(word, "unit") == 0) {
         const char *unit = strtok_r(NULL, " \n", &rest), *units = strtok_r(NULL, " \n", &rest);
         snprintf(stream->unit, sizeof stream->unit, "%s", unit ? unit : "");
         stream->units = units ? strtoull(units, NULL, 10) : 0;
-    } else if (strcmp(word, "push") == 0) {
-        push_read(stream, &rest, room);
+        return stream->units > 0;
+    }
+    return word && strcmp(word, "push") == 0 && push_read(stream, &rest, room);
+}
+
+static void text_read(star_stream *stream, const char *directory)
+{
+    char line[LINE_SIZE];
+    capacities room = { 0 };
+    bool sound;
+    FILE *text = file_open(directory, "star.txt");
+    sound = fgets(line, sizeof line, text) && strcmp(line, "ivm star 1\n") == 0;
+    while (sound && fgets(line, sizeof line, text)) {
+        sound = line_read(stream, line, &room);
+    }
+    fclose(text);
+    if (!sound || !stream->timed_count || !stream->units) {
+        exit(usage_error("%s/star.txt is not what ivm bench dump writes", directory));
     }
 }
 
@@ -93,17 +112,8 @@ static size_t cells_place(star_stream *stream)
 
 void star_stream_read(star_stream *stream, const char *directory)
 {
-    char line[LINE_MAX_SIZE];
-    capacities room = { 0 };
     *stream = (star_stream){ 0 };
-    FILE *text = file_open(directory, "star.txt");
-    if (!fgets(line, sizeof line, text) || strcmp(line, "ivm star 1\n") != 0) {
-        exit(usage_error("%s/star.txt is no such file", directory));
-    }
-    while (fgets(line, sizeof line, text)) {
-        line_read(stream, line, &room);
-    }
-    fclose(text);
+    text_read(stream, directory);
     size_t count = cells_place(stream);
     stream->cells = memory_take(count * sizeof *stream->cells);
     FILE *cells = file_open(directory, "star.bin");
@@ -158,7 +168,7 @@ void stream_times_print(stream_times *times, const star_stream *stream, const ch
 {
     double middle = median(times->pushes, times->pushes_count); /* sorts */
     size_t late = times->pushes_count * 99 / 100;
-    double p99 = times->pushes[late < times->pushes_count ? late : times->pushes_count - 1];
+    double p99 = times->pushes[late];
     printf("{\"timed_ns\": %.0f, \"timed_cpu_ns\": %.0f, \"pushes\": %zu, \"p50_ns\": %.0f, \"p99_ns\": %.0f, \"before_ns\": %.0f, ",
            times->timed, times->timed_processor, times->pushes_count, middle, p99, times->before);
     printf("\"unit\": \"%s\", \"units\": %llu, %s}\n", stream->unit, (unsigned long long)stream->units, about);

@@ -39,7 +39,7 @@ typedef struct star_stream {
     uint64_t units;
     stream_push *pushes;
     stream_part *parts;
-    size_t pushes_count, parts_count;
+    size_t pushes_count, timed_count, parts_count; /* at least one push is timed */
     int64_t *cells;
 } star_stream;
 

@@ -76,6 +76,9 @@ COMMANDS = [
     (["bench", "memory", "--help"], 0, "usage: ivm bench memory", ""), (["bench", "operators", "--help"], 0, "usage: ivm bench operators", ""),
     (["bench", "operators", "--operator", "x"], 2, "", "no operator x"), (["bench", "operators", "--few", "4000000000"], 2, "", "at most"),
     (["bench", "operators", "--operator", "join", "--few", "9", "--many", "99", "--changes", "3", "--json"], 0, '"metric": "join_ratio"', ""),
+    (["bench", "dump", "--help"], 0, "usage: ivm bench dump", ""), (["bench", "dump", "nothing", "x"], 2, "", "takes a workload"),
+    (["bench", "dump", "mixed", "/no/such"], 2, "", "outlasts"), (["bench", "dump", "insert", "/no/such"], 2, "", "/no/such/star.txt: cannot write"),
+    (["bench", "stream", "--help"], 0, "usage: ivm bench stream", ""), (["bench", "stream", "/no/such"], 2, "", "/no/such/star.txt: cannot read"),
     (["flights", "--help"], 0, "usage: ivm flights", ""),
     (["flights", "--data", "/no/such"], 2, "", "/no/such/airlines.csv.zst: cannot read"),
 ]
