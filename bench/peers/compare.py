@@ -122,7 +122,7 @@ def figures(workload, rounds):
     if workload.pushes_matter:
         return [(f"{name} of a push", [r.peer[f"{name}_ns"] for r in rounds], [r.ours[f"{name}_ns"] for r in rounds]) for name in ("p50", "p99")]
     unit = rounds[0].ours["unit"].replace("_", " ")
-    return [(f"{clock} of a {unit}", [r.peer[f"{key}_ns"] / r.peer["units"] for r in rounds], [r.ours[f"{key}_ns"] / r.ours["units"] for r in rounds])
+    return [(f"{clock} of each {unit}", [r.peer[f"{key}_ns"] / r.peer["units"] for r in rounds], [r.ours[f"{key}_ns"] / r.ours["units"] for r in rounds])
             for clock, key in (("time", "timed"), ("processor time", "timed_cpu"))]
 
 
