@@ -22,6 +22,7 @@ static const char help[] = "usage: ivm bench star [OPTIONS]\n"
                            "  --rows N    fact rows a round (default 2000000)\n"
                            "  --batch N   fact rows a batch (default: 1000, then 100000)\n"
                            "  --runs N    rounds that count, after one that does not (default 5)\n"
+                           "  --threads N engines with so many threads, too, in turn with those of one (default 1: none)\n"
                            "  --json      one line per figure: engine_over_floor (the larger of the batch sizes),\n"
                            "              floor_over_probe, and per batch size engine_ns, floor_ns and their ratio\n";
 
@@ -29,7 +30,7 @@ static const char help[] = "usage: ivm bench star [OPTIONS]\n"
 #define FIRST_FACT_ROWS 1000 /* pushed before the clock starts */
 
 typedef struct batch_timing {
-    double engine[RUNS_MAX], floor[RUNS_MAX], ratio[RUNS_MAX];
+    double engine[RUNS_MAX], floor[RUNS_MAX], ratio[RUNS_MAX], threaded[RUNS_MAX], speedup[RUNS_MAX];
 } batch_timing;
 
 typedef struct star_bench {
@@ -38,6 +39,7 @@ typedef struct star_bench {
     probe_row *probe_rows;
     uint64_t sizes[SIZES_MAX];
     size_t sizes_count, runs;
+    uint32_t threads; /* 1: no pass with more */
     batch_timing timings[SIZES_MAX];
     double probe[RUNS_MAX], probe_ratio[RUNS_MAX];
     uint64_t unequal;
@@ -104,12 +106,12 @@ static void engine_push(star_bench *bench, star_engine *star, size_t first, size
 }
 
 /* The floor's tables are made outside the clock; so are the engine's, which makes them when the first fact rows ask for them. */
-static double engine_pass(star_bench *bench, uint64_t size)
+static double engine_pass(star_bench *bench, uint64_t size, uint32_t threads)
 {
     const star_shape *shape = &bench->data.shape;
     size_t first = shape->fact_rows / 2 < FIRST_FACT_ROWS ? shape->fact_rows / 2 : FIRST_FACT_ROWS;
     star_engine star;
-    star_engine_open(&star, shape, &(star_options){ .grouped = shape->dimensions });
+    star_engine_open(&star, shape, &(star_options){ .grouped = shape->dimensions, .threads = threads });
     ivm_batch *batch = star_batch(&star);
     for (uint32_t d = 0; d < shape->dimensions; d++) {
         star_batch_dimension(&star, batch, d, (star_part){ &bench->data, 0, shape->dimension_rows });
@@ -143,11 +145,29 @@ static void round_run(star_bench *bench, size_t round)
     for (size_t s = 0; s < bench->sizes_count; s++) {
         batch_timing *timing = &bench->timings[s];
         timing->floor[place] = floor = floor_pass(bench, bench->sizes[s]);
-        timing->engine[place] = engine_pass(bench, bench->sizes[s]);
+        timing->engine[place] = engine_pass(bench, bench->sizes[s], 1);
+        if (bench->threads > 1) {
+            timing->threaded[place] = engine_pass(bench, bench->sizes[s], bench->threads);
+            timing->speedup[place] = timing->engine[place] / timing->threaded[place];
+        }
         timing->ratio[place] = timing->engine[place] / floor;
     }
     bench->probe[place] = probe_pass(bench);
     bench->probe_ratio[place] = floor / bench->probe[place];
+}
+
+static void threads_print(star_bench *bench, size_t s, bool json)
+{
+    batch_timing *timing = &bench->timings[s];
+    double threaded = median(timing->threaded, bench->runs), speedup = median(timing->speedup, bench->runs);
+    if (json) {
+        figure_print(&(figure){ "star", "threaded_ns", threaded, "batch", bench->sizes[s] });
+        figure_print(&(figure){ "star", "one_thread_over_threads", speedup, "batch", bench->sizes[s] });
+    } else {
+        printf("batches of %6llu   %u threads %5.1f ns a fact row   one thread over %u %.2f (%.2f to %.2f), of the best rounds %.2f\n",
+               (unsigned long long)bench->sizes[s], bench->threads, threaded, bench->threads, speedup, timing->speedup[0],
+               timing->speedup[bench->runs - 1], timing->engine[0] / timing->threaded[0]);
+    }
 }
 
 static void figures_print(star_bench *bench, bool json)
@@ -165,6 +185,9 @@ static void figures_print(star_bench *bench, bool json)
         } else {
             printf("batches of %6llu   engine %6.1f ns a fact row   floor %6.1f   engine over floor %.2f (%.2f to %.2f)\n",
                    (unsigned long long)bench->sizes[s], engine, floor, ratio, timing->ratio[0], timing->ratio[bench->runs - 1]);
+        }
+        if (bench->threads > 1) {
+            threads_print(bench, s, json);
         }
     }
     if (json) {
@@ -194,26 +217,25 @@ static void bench_run(star_bench *bench, uint64_t rows)
 
 int star_command(int argc, char **argv)
 {
-    uint64_t rows = 2000000, batch = 0, runs = 5;
+    uint64_t rows = 2000000, batch = 0, runs = 5, threads = 1;
     bool json = false;
     int code;
     operand_list operands;
-    const option_definition options[] = { { "--rows", OPTION_NUMBER, &rows },
-                                          { "--batch", OPTION_NUMBER, &batch },
-                                          { "--runs", OPTION_NUMBER, &runs },
-                                          { "--json", OPTION_FLAG, &json },
-                                          { NULL } };
+    const option_definition options[] = { { "--rows", OPTION_NUMBER, &rows }, { "--batch", OPTION_NUMBER, &batch },
+                                          { "--runs", OPTION_NUMBER, &runs }, { "--threads", OPTION_NUMBER, &threads },
+                                          { "--json", OPTION_FLAG, &json },   { NULL } };
     if (!options_read(options, help, argc, argv, &operands, &code)) {
         return code;
     }
-    if (operands.count || runs > RUNS_MAX) {
-        return usage_error("bench star takes options only, and at most %d runs; --help says more", RUNS_MAX);
+    if (operands.count || runs > RUNS_MAX || threads > IVM_THREADS_MAX) {
+        return usage_error("bench star takes options only, at most %d runs and %u threads; --help says more", RUNS_MAX, IVM_THREADS_MAX);
     }
     star_bench *bench = memory_take(sizeof *bench);
     bench->sizes_count = batch ? 1 : 2;
     bench->sizes[0] = batch ? batch : 1000;
     bench->sizes[1] = 100000;
     bench->runs = (size_t)runs;
+    bench->threads = (uint32_t)threads;
     bench_run(bench, rows);
     figures_print(bench, json);
     code = bench->unequal ? EXIT_WRONG : EXIT_HOLDS;
