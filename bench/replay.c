@@ -24,6 +24,7 @@ static const char help[] = "usage: ivm replay [OPTIONS] FILE...\n"
                            "  --join-rule mobius|telescoping|auto   how a join's delta is written as terms\n"
                            "  --fk-pruning off|batch|row            which terms foreign keys take out\n"
                            "  --skip-empty yes|no                   whether terms of empty deltas are left out\n"
+                           "  --threads N                           threads of each engine\n"
                            "  --audit                               audit every view after each push and refresh that goes through:\n"
                            "                                        it is computed anew, without foreign keys, and each row that is\n"
                            "                                        missing or should not be there counts as wrong\n"
@@ -215,13 +216,11 @@ void replay_run(replay_session *replay, const scenario_file *file, bool silent, 
 
 /* ---- Engines ------------------------------------------------------------------------------------------------------------------- */
 
-bool replay_open(replay_session *replay, const ivm_planner_options *planner)
+bool replay_open(replay_session *replay, const ivm_engine_options *options)
 {
-    ivm_engine_options options = IVM_ENGINE_OPTIONS_INIT;
     ivm_error error = IVM_ERROR_INIT;
-    options.planner = *planner;
     *replay = (replay_session){ 0 };
-    if (ivm_engine_open(&options, &replay->engine, &error) == IVM_OK) {
+    if (ivm_engine_open(options, &replay->engine, &error) == IVM_OK) {
         return true;
     }
     usage_error("cannot open an engine: %s: %s", ivm_status_name(error.status), error.message);
@@ -251,12 +250,12 @@ static bool files_read(const operand_list *operands, scenario_file *files)
     return true;
 }
 
-static int files_replay(const operand_list *operands, scenario_file *files, const ivm_planner_options *planner, bool audits, bool digest)
+static int files_replay(const operand_list *operands, scenario_file *files, const ivm_engine_options *how, bool audits, bool digest)
 {
     replay_counts counts = { 0 };
     for (size_t i = 0; i < operands->count; i++) {
         replay_session replay;
-        if (!replay_open(&replay, planner)) {
+        if (!replay_open(&replay, how)) {
             return EXIT_USAGE;
         }
         replay.digest.wanted = digest;
@@ -273,12 +272,14 @@ static int files_replay(const operand_list *operands, scenario_file *files, cons
 
 int replay_command(int argc, char **argv)
 {
-    ivm_engine_options defaults = IVM_ENGINE_OPTIONS_INIT;
-    int rule = defaults.planner.join_rule, pruning = defaults.planner.fk_pruning, skip = defaults.planner.skip_empty, code;
+    ivm_engine_options how = IVM_ENGINE_OPTIONS_INIT;
+    int rule = how.planner.join_rule, pruning = how.planner.fk_pruning, skip = how.planner.skip_empty, code;
+    uint64_t threads = how.threads;
     bool audits = false, digest = false;
     const option_definition options[] = { { "--join-rule", OPTION_WORD, &rule, join_rule_words },
                                           { "--fk-pruning", OPTION_WORD, &pruning, fk_pruning_words },
                                           { "--skip-empty", OPTION_WORD, &skip, yes_no_words },
+                                          { "--threads", OPTION_NUMBER, &threads },
                                           { "--audit", OPTION_FLAG, &audits },
                                           { "--digest", OPTION_FLAG, &digest },
                                           { NULL } };
@@ -289,9 +290,13 @@ int replay_command(int argc, char **argv)
     if (!operands.count) {
         return usage_error("replay wants a file; --help says more");
     }
-    ivm_planner_options planner = { (ivm_fk_pruning)pruning, (ivm_join_rule)rule, skip == 1 };
+    if (threads > IVM_THREADS_MAX) {
+        return usage_error("replay: at most %u threads", IVM_THREADS_MAX);
+    }
+    how.planner = (ivm_planner_options){ (ivm_fk_pruning)pruning, (ivm_join_rule)rule, skip == 1 };
+    how.threads = (uint32_t)threads;
     scenario_file *files = memory_take(operands.count * sizeof *files);
-    code = files_read(&operands, files) ? files_replay(&operands, files, &planner, audits, digest) : EXIT_USAGE;
+    code = files_read(&operands, files) ? files_replay(&operands, files, &how, audits, digest) : EXIT_USAGE;
     for (size_t i = 0; i < operands.count; i++) {
         scenario_file_free(&files[i]);
     }

@@ -57,7 +57,7 @@ typedef struct replay_counts {
 } replay_counts;
 
 /* Opens an engine with these options. False after a line on standard error. */
-bool replay_open(replay_session *replay, const ivm_planner_options *planner);
+bool replay_open(replay_session *replay, const ivm_engine_options *options);
 /* The view that this line of the file makes, if it is still there and no earlier line names it; else NULL. */
 ivm_view *replay_view_made(replay_session *replay, const scenario_file *file, size_t at);
 /* Audits the views that are there after line `at`, a push or refresh that went through (replay_audit.c). What differs is counted as wrong and told. */

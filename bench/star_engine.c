@@ -70,6 +70,7 @@ void star_engine_open(star_engine *star, const star_shape *shape, const star_opt
     ivm_error error = IVM_ERROR_INIT;
     options.planner = how->planner ? *how->planner : options.planner;
     options.allocator = how->allocator ? *how->allocator : options.allocator;
+    options.threads = how->threads ? how->threads : options.threads;
     *star = (star_engine){ .strings = shape->strings };
     must(ivm_engine_open(&options, &star->engine, &error), &error);
     for (uint32_t d = 0; d < shape->dimensions; d++) {

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "ivm/view.h"
+#include "pool.h"
 #include "program.h"
 
 typedef struct ivm__column {
@@ -132,6 +133,7 @@ struct ivm_engine {
     uint64_t ids;              /* the last one given */
     uint64_t pushes;           /* that succeeded */
     uint64_t facts_version;    /* grows with every change of facts */
+    ivm__pool *pool;           /* NULL: one thread */
     ivm__arena arena, scratch; /* of the step */
     ivm_stats stats;
 };

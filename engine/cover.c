@@ -286,16 +286,21 @@ static void fill(ivm__cover *cover)
     rows_put(cover, rows, count);
 }
 
-ivm_status ivm__index_cover(ivm__index *index, uint32_t column, ivm__cover **cover)
+bool ivm__index_cover_find(const ivm__index *index, uint32_t column, ivm__cover **cover)
 {
-    assert(ivm__index_reads(index, &column, 1));
     uint32_t count = 0;
     for (*cover = index->covers; *cover; *cover = (*cover)->next, count++) {
         if ((*cover)->column == column) {
-            return IVM_OK;
+            return true;
         }
     }
-    if (count == IVM__COVERS_MAX) {
+    return count == IVM__COVERS_MAX;
+}
+
+ivm_status ivm__index_cover(ivm__index *index, uint32_t column, ivm__cover **cover)
+{
+    assert(ivm__index_reads(index, &column, 1));
+    if (ivm__index_cover_find(index, column, cover)) {
         return IVM_OK;
     }
     ivm__cover *made = ivm__allocate_zeroed(index->store->memory, sizeof *made);

@@ -32,6 +32,8 @@ typedef struct ivm__cover {
 /* The index's cover of this column, built if there is none; NULL where the index has as many as it may. Only for an index for which
  * ivm__index_reads() holds of the column. */
 ivm_status ivm__index_cover(ivm__index *index, uint32_t column, ivm__cover **cover) IVM_MUST_CHECK;
+/* The same without building: false where it would have to be built. */
+bool ivm__index_cover_find(const ivm__index *index, uint32_t column, ivm__cover **cover);
 /* found[i]: whether key i is there; cells[i]: its cell (anything where it is not). Returns how many were found. */
 uint32_t ivm__cover_probe(const ivm__cover *cover, const ivm__keys *keys, uint64_t *cells, uint8_t *found);
 /* The keys that are not there, those to be skipped left out: their positions, in order, and how many. */

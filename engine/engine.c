@@ -24,6 +24,32 @@ static ivm_status check_planner(const ivm_planner_options *planner, ivm_error *e
     return IVM_OK;
 }
 
+static void free_everything(ivm_engine *engine)
+{
+    for (ivm_view *view = engine->views, *next; view; view = next) {
+        next = view->next;
+        ivm__view_free(view);
+    }
+    for (ivm_fact *fact = engine->facts, *next; fact; fact = next) {
+        next = fact->next;
+        ivm__fact_free(fact);
+    }
+    for (ivm_table *table = engine->tables, *next; table; table = next) {
+        next = table->next;
+        ivm__table_free(table);
+    }
+    ivm__pool_close(engine->pool);
+    ivm__arena_deinit(&engine->arena);
+    ivm__arena_deinit(&engine->scratch);
+    ivm__texts_deinit(&engine->texts);
+    pthread_mutex_destroy(&engine->turn);
+    pthread_mutex_destroy(&engine->lock);
+    pthread_mutex_destroy(&engine->snapshots_lock);
+    assert(atomic_load(&engine->memory.bytes_held) == 0);
+    ivm_allocator allocator = engine->memory.allocator;
+    allocator.release(allocator.context, engine, sizeof *engine);
+}
+
 ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engine, ivm_error *error)
 {
     static const ivm_engine_options defaults = IVM_ENGINE_OPTIONS_INIT;
@@ -36,6 +62,10 @@ ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engin
                          IVM_ENGINE_OPTIONS_VERSION);
     }
     IVM_TRY(check_planner(&options->planner, error));
+    uint32_t threads = options->version < 2 ? 1 : options->threads;
+    if (threads > IVM_THREADS_MAX) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_engine_open: %u threads, at most %u", threads, IVM_THREADS_MAX);
+    }
     ivm__memory memory; /* the struct itself is not counted among what it holds */
     ivm__memory_init(&memory, allocator);
     ivm_engine *made = memory.allocator.allocate(memory.allocator.context, sizeof *made);
@@ -52,33 +82,12 @@ ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engin
     pthread_mutex_init(&made->turn, NULL);
     pthread_mutex_init(&made->lock, NULL);
     pthread_mutex_init(&made->snapshots_lock, NULL);
+    if (threads > 1 && ivm__pool_open(&made->memory, threads, &made->pool) != IVM_OK) {
+        free_everything(made);
+        return ivm__fail_memory(error);
+    }
     *engine = made;
     return IVM_OK;
-}
-
-static void free_everything(ivm_engine *engine)
-{
-    for (ivm_view *view = engine->views, *next; view; view = next) {
-        next = view->next;
-        ivm__view_free(view);
-    }
-    for (ivm_fact *fact = engine->facts, *next; fact; fact = next) {
-        next = fact->next;
-        ivm__fact_free(fact);
-    }
-    for (ivm_table *table = engine->tables, *next; table; table = next) {
-        next = table->next;
-        ivm__table_free(table);
-    }
-    ivm__arena_deinit(&engine->arena);
-    ivm__arena_deinit(&engine->scratch);
-    ivm__texts_deinit(&engine->texts);
-    pthread_mutex_destroy(&engine->turn);
-    pthread_mutex_destroy(&engine->lock);
-    pthread_mutex_destroy(&engine->snapshots_lock);
-    assert(atomic_load(&engine->memory.bytes_held) == 0);
-    ivm_allocator allocator = engine->memory.allocator;
-    allocator.release(allocator.context, engine, sizeof *engine);
 }
 
 ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error)
@@ -175,6 +184,7 @@ void ivm__step_init(ivm__step *step, ivm_engine *engine, ivm_stats *stats, ivm_e
         .arena = &engine->arena,
         .scratch = &engine->scratch,
         .texts = &engine->texts,
+        .pool = engine->pool,
         .seed = engine->seed,
         .since = engine->pushes,
         .planner = engine->planner,
@@ -187,6 +197,7 @@ void ivm__engine_settle(ivm_engine *engine)
 {
     ivm__arena_reset(&engine->arena);
     ivm__arena_reset(&engine->scratch);
+    ivm__pool_settle(engine->pool);
     pthread_mutex_lock(&engine->snapshots_lock);
     uint64_t oldest = engine->snapshots_oldest ? ivm__snapshot_epoch(engine->snapshots_oldest) : engine->texts.epoch + 1;
     pthread_mutex_unlock(&engine->snapshots_lock);

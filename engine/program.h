@@ -9,6 +9,7 @@
 #ifndef IVM__PROGRAM_H
 #define IVM__PROGRAM_H
 
+#include "pool.h"
 #include "zset.h"
 
 typedef struct ivm__step {
@@ -17,6 +18,7 @@ typedef struct ivm__step {
     ivm__arena *arena;   /* what lives until the step ends: deltas kept by joins */
     ivm__arena *scratch; /* last in, first out: vectors, keys, results of expressions. Who emits marks before and goes back after */
     ivm__texts *texts;
+    ivm__pool *pool; /* NULL: one thread does all */
     uint64_t seed;
     bool initial;    /* a view is being filled: before is nothing, and each table's delta its whole content */
     bool past;       /* of an initial one: sources are read as they were before what is laid over them (store_lay.c) */

@@ -44,12 +44,8 @@ static ivm_status append(ivm__step *step, ivm_table *table)
 {
     const ivm__table_delta *delta = &table->delta;
     IVM_TRY(ivm__stage_reserve(step, table, delta->rows_count));
-    for (uint32_t i = 0; i < delta->chunks_count; i++) {
-        if (ivm__store_put_chunk(&table->store, delta->chunks[i], NULL) != IVM_OK) {
-            return ivm__fail_memory(step->error);
-        }
-    }
-    return IVM_OK;
+    ivm_status status = ivm__store_put_chunks(&table->store, step->pool, step->scratch, delta->chunks, delta->chunks_count);
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
 }
 
 /* ---- Rows that go ---------------------------------------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #define IVM__STORE_H
 
 #include "layout.h"
+#include "pool.h"
 
 typedef uint32_t ivm__row_id;
 #define IVM__ROW_NONE UINT32_MAX
@@ -164,6 +165,9 @@ void ivm__store_link_rows(ivm__store *store, const ivm__row_id *rows, uint32_t c
 /* Reserves for, puts, writes and links all rows of the chunk, equal ones too; weights are not 0. columns[c]: the chunk's column for
  * layout column c (NULL: c). */
 ivm_status ivm__store_put_chunk(ivm__store *store, const ivm__chunk *chunk, const uint32_t *columns) IVM_MUST_CHECK;
+/* The same of many chunks, in order, on all threads of the pool where they are worth it. The scratch arena is gone back in. */
+ivm_status ivm__store_put_chunks(ivm__store *store, ivm__pool *pool, ivm__arena *scratch, ivm__chunk *const *chunks,
+                                 uint32_t chunks_count) IVM_MUST_CHECK;
 /* Keeps the row's weight before (and makes its page the store's own). Fails only for memory; the row is then as it was. */
 ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row) IVM_MUST_CHECK;
 /* One row gone and another one come, both of weight 1, as an update makes them: takes `old` out and gives the id of a new row with this body,

@@ -34,6 +34,7 @@ ivm_status ivm__join_prepare(ivm__operator *self, ivm__step *step, uint64_t driv
     run.join = join;
     run.step = step;
     run.sources_count = join->leaves_count - 1;
+    run.kept = NULL;
     for (uint32_t i = 0; i < join->leaves_count; i++) {
         ivm__leaf_begin(&join->leaves[i], &nothing);
     }

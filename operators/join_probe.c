@@ -268,6 +268,15 @@ static ivm_status probe_cover(ivm__join_run *run, uint32_t depth, const ivm__chu
     return reads_pass(run, depth, chunk, found, next);
 }
 
+/* Only the calling thread may build one. */
+static ivm_status cover_find(const ivm__join_run *run, ivm__index *index, uint32_t column, ivm__cover **cover)
+{
+    if (run->kept) {
+        return ivm__index_cover_find(index, column, cover) ? IVM_OK : IVM_UNSUPPORTED;
+    }
+    return ivm__index_cover(index, column, cover);
+}
+
 /* Rows that each find one row of weight 1 at most, as a foreign key makes it: found and read in one pass. *done is false where a row is of
  * another kind: then nothing has happened. */
 static ivm_status probe_reads(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, const ivm__keys *keys, pairs *found, bool *done)
@@ -281,7 +290,7 @@ static ivm_status probe_reads(ivm__join_run *run, uint32_t depth, const ivm__chu
     }
     ivm__cover *cover = NULL;
     if (plan.count == 1 && covers(source) && !keys->skip) {
-        IVM_TRY(ivm__index_cover(source->index, plan.columns[0], &cover));
+        IVM_TRY(cover_find(run, source->index, plan.columns[0], &cover));
     }
     if (cover) {
         *done = true;
@@ -307,6 +316,25 @@ static ivm_status probe_reads(ivm__join_run *run, uint32_t depth, const ivm__chu
     return reads_pass(run, depth, chunk, found, next);
 }
 
+/* Goes back to where the memory was, but not past what a run on another thread has kept since: that may lie there, or what it is made of. */
+typedef struct scratch_place {
+    ivm__arena_mark mark;
+    uint32_t kept;
+} scratch_place;
+
+static scratch_place scratch_here(const ivm__join_run *run)
+{
+    return (scratch_place){ ivm__arena_here(run->step->scratch), run->kept ? run->kept->count : 0 };
+}
+
+static void scratch_back(const ivm__join_run *run, scratch_place *place)
+{
+    if (run->kept && run->kept->count > place->kept) {
+        *place = scratch_here(run);
+    }
+    ivm__arena_back(run->step->scratch, place->mark);
+}
+
 static ivm_status probe_index(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, pairs *found)
 {
     const ivm__probe_source *source = &run->sources[depth];
@@ -314,16 +342,16 @@ static ivm_status probe_index(ivm__join_run *run, uint32_t depth, const ivm__chu
     ivm__keys keys;
     IVM_TRY(ivm__index_keys(source->index, scratch, chunk, source->probe->from, false, &keys));
     run->rows_probed += keys.rows_count - ivm__keys_skipped(&keys);
-    ivm__arena_mark mark = ivm__arena_here(scratch);
+    scratch_place place = scratch_here(run);
     bool done;
     IVM_TRY(probe_reads(run, depth, chunk, &keys, found, &done));
-    ivm__arena_back(scratch, mark);
+    scratch_back(run, &place);
     for (ivm__probe probe = { 0 }; !done && probe.key < keys.rows_count;) {
         found->count = ivm__index_probe(source->index, &keys, &probe, IVM__CHUNK_ROWS, found->positions, found->rows);
         if (found->count) {
             IVM_TRY(pairs_pass(run, depth, chunk, found));
         }
-        ivm__arena_back(scratch, mark);
+        scratch_back(run, &place);
     }
     return IVM_OK;
 }
@@ -355,6 +383,7 @@ static ivm_status probe_cross(ivm__join_run *run, uint32_t depth, const ivm__chu
 {
     const ivm__probe_source *source = &run->sources[depth];
     ivm__arena *scratch = run->step->scratch;
+    assert(!run->kept);
     ivm__row_id *rows = ivm__arena_allocate(scratch, IVM__CHUNK_ROWS * sizeof *rows);
     ivm__weight *weights = ivm__arena_allocate(scratch, IVM__CHUNK_ROWS * sizeof *weights);
     if (!rows || !weights) {
@@ -374,11 +403,21 @@ static ivm_status probe_cross(ivm__join_run *run, uint32_t depth, const ivm__chu
     return IVM_OK;
 }
 
+static ivm_status chunk_keep(ivm__join_kept *kept, ivm__chunk *chunk)
+{
+    if (kept->count == IVM__JOIN_KEPT_MAX) {
+        kept->overfull = true;
+        return IVM_UNSUPPORTED;
+    }
+    kept->chunks[kept->count++] = chunk;
+    return IVM_OK;
+}
+
 ivm_status ivm__join_probe_chunk(ivm__join_run *run, uint32_t depth, ivm__chunk *chunk)
 {
     assert(chunk->rows_count > 0 && chunk->rows_count <= IVM__CHUNK_ROWS);
     if (depth + 1 == run->join->leaves_count) {
-        return ivm__join_run_emit(run, chunk);
+        return run->kept ? chunk_keep(run->kept, chunk) : ivm__join_run_emit(run, chunk);
     }
     pairs found = { 0 };
     found.positions = ivm__arena_allocate(run->step->scratch, IVM__CHUNK_ROWS * sizeof *found.positions);

@@ -3,6 +3,7 @@
  *     join.c         the operator: a step from gathered deltas to checked weights        join_create.c   made from its spec
  *     join_leaf.c    a leaf's delta, its kept rows, its delta as rows that are probed    join_gather.c   chunks taken in by a leaf
  *     join_term.c    a term: sources, driver chunks, what is emitted                     join_probe.c    one chunk through one probe
+ *     join_spread.c  a term's chunks on several threads
  *     join_drop.c    terms that can match nothing, before indexes are made for them  join_prepare.c  indexes built ahead of terms, and told of */
 #ifndef IVM__JOIN_STATE_H
 #define IVM__JOIN_STATE_H
@@ -176,9 +177,20 @@ typedef struct ivm__probe_source {
     const ivm__aside *aside; /* NULL: none that matters to the reading */
 } ivm__probe_source;
 
+/* What a run on another thread would emit, in its step's scratch arena: the calling thread will (join_spread.c). */
+#define IVM__JOIN_KEPT_MAX 8u
+typedef struct ivm__join_kept {
+    ivm__chunk *chunks[IVM__JOIN_KEPT_MAX];
+    uint32_t count;
+    bool overfull; /* there were more */
+} ivm__join_kept;
+
 typedef struct ivm__join_run {
     ivm__join *join;
     ivm__step *step;
+    ivm__join_kept
+        *kept; /* NULL: a run on the calling thread. Else nothing but scratch and this may be written to, and any failure leaves the
+                             driver's chunk to the calling thread */
     const ivm__join_order *order;
     ivm__join_leaf *driver;
     int sign;
@@ -198,6 +210,11 @@ ivm_status ivm__join_term_misses(const ivm__join_run *run, const ivm__term *term
 ivm__chunk *ivm__join_driver_chunk(const ivm__join_run *run, const ivm__chunk *compact);
 /* Carries compact rows of the driver through all probes. */
 ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact) IVM_MUST_CHECK;
+/* The rest of the driver's delta, or the next chunk of it alone. */
+ivm_status ivm__join_drive(ivm__join_run *run, ivm__leaf_walk *walk, bool one) IVM_MUST_CHECK;
+/* Whether the term is for several threads; and all of the driver's delta by them. */
+bool ivm__join_spreads(const ivm__join_run *run);
+ivm_status ivm__join_spread(ivm__join_run *run) IVM_MUST_CHECK;
 /* Carries a chunk of the join's columns through the probes from the depth-th on, and emits what comes out. */
 ivm_status ivm__join_probe_chunk(ivm__join_run *run, uint32_t depth, ivm__chunk *chunk) IVM_MUST_CHECK;
 ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk) IVM_MUST_CHECK;

@@ -272,20 +272,20 @@ static bool term_is_empty(const ivm__join *join, const ivm__term *term)
     return false;
 }
 
-static ivm_status drive(ivm__join_run *run)
+ivm_status ivm__join_drive(ivm__join_run *run, ivm__leaf_walk *walk, bool one)
 {
     ivm__step *step = run->step;
-    ivm__leaf_walk walk = { 0 };
-    for (;;) {
+    do {
         const ivm__chunk *chunk;
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
-        IVM_TRY(ivm__leaf_delta_next(run->driver, step, &walk, &chunk));
+        IVM_TRY(ivm__leaf_delta_next(run->driver, step, walk, &chunk));
         if (!chunk) {
             return IVM_OK;
         }
         IVM_TRY(ivm__join_run_driver(run, chunk));
         ivm__arena_back(step->scratch, mark);
-    }
+    } while (!one);
+    return IVM_OK;
 }
 
 ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *term)
@@ -298,6 +298,7 @@ ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *ter
     ivm__join_run run;
     run.join = join;
     run.step = step;
+    run.kept = NULL;
     run.sign = term->sign;
     run.sources_count = join->leaves_count - 1;
     run.driver = &join->leaves[term->driver];
@@ -310,7 +311,8 @@ ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *ter
         return IVM_OK;
     }
     IVM_TRY(sources_prepare(&run, term->readings));
-    IVM_TRY(drive(&run));
+    ivm__leaf_walk walk = { 0 };
+    IVM_TRY(ivm__join_spreads(&run) ? ivm__join_spread(&run) : ivm__join_drive(&run, &walk, false));
     step->stats->rows_probed += run.rows_probed;
     step->stats->rows_matched += run.rows_matched;
     return IVM_OK;

@@ -69,7 +69,7 @@ COMMANDS = [
     ([], 2, "", "usage: ivm"), (["--help"], 0, "usage: ivm", ""), (["--version"], 0, "ivm ", ""), (["frobnicate"], 2, "", "unknown command"),
     (["--frobnicate"], 2, "", "unknown option"), (["replay"], 2, "", "wants a file"), (["replay", "--help"], 0, "usage: ivm replay", ""),
     (["replay", "--frobnicate", "x"], 2, "", "unknown option --frobnicate"), (["replay", "--join-rule", "guess", "x"], 2, "", "is one of"),
-    (["replay", "--join-rule"], 2, "", "wants a value"), (["replay", "/no/such/file"], 2, "", "/no/such/file: cannot read"),
+    (["replay", "--join-rule"], 2, "", "wants a value"), (["replay", "--threads", "17", "x"], 2, "", "at most 16 threads"), (["replay", "/no/such/file"], 2, "", "/no/such/file: cannot read"),
     (["replay", HERE], 2, "", "cannot read"), (["explain", "--help"], 0, "usage: ivm explain", ""), (["explain"], 2, "", "wants one file"),
     (["explain", "--format", "x", "y"], 2, "", "is one of text, json, dot"), (["bench"], 2, "", "usage: ivm bench"),
     (["bench", "--help"], 0, "usage: ivm bench", ""), (["bench", "frobnicate"], 2, "", "unknown bench"),

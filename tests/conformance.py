@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """conformance.py --ivm PATH [--every N] [--joins N] [--negative N] [--breaking N] [--terms N] [--first-seed S]
 
-Replays scenarios with the built command under every setting of the planner and counts the runs that hold:
+Replays scenarios with the built command under every setting of the planner, half of them with one thread and half with two, and counts
+the runs that hold:
 - each file of cases/ that needs no more than this version has (oracle/select.py trust);
 - random scenarios that oracle/gen.py makes and oracle/oracle.py recomputes, of foreign keys of each trust and of none: N of all kinds of
   plans and events each (every), N of joins, cycles and shared parents alone each (joins), and N with weights below zero (negative);
@@ -196,7 +197,9 @@ def replay(ivm, options, files):
 def run_setting(pool, ivm, setting, files, wanted):
     """`wanted`: the digests of the files that must have one under every setting, as they are found."""
     rule, pruning, skip = setting
-    options = ["--join-rule", rule, "--fk-pruning", pruning, "--skip-empty", skip] + (["--audit"] if skip == "no" else [])
+    threads = 1 + (RULES.index(rule) + PRUNINGS.index(pruning) + SKIPS.index(skip)) % 2
+    options = ["--join-rule", rule, "--fk-pruning", pruning, "--skip-empty", skip, "--threads", str(threads)]
+    options += ["--audit"] if skip == "no" else []
     parts = [files[first:first + FILES_A_PROCESS] for first in range(0, len(files), FILES_A_PROCESS)]
     bad = {}
     for part, digests in pool.starmap(replay, [(ivm, options, part) for part in parts], chunksize=1):

@@ -22,13 +22,14 @@ typedef struct ivm_fact ivm_fact;
 #define IVM_JOIN_LEAVES_MAX 64
 #define IVM_MASKS_RUN_MAX (1u << 18) /* masks one join may run in one push under IVM_JOIN_MOBIUS */
 #define IVM_TABLE_ROWS_MAX 4000000000u
+#define IVM_THREADS_MAX 16u /* of one engine */
 #define IVM_STRING_SIZE_MAX 0x7fffffffu
 
 /* ---- Memory ---------------------------------------------------------------------------------------------------------------------- */
 
 /* Where an engine's memory comes from. All three are called with `context`; allocate and resize return memory aligned to 16 bytes (8 where fewer are asked for) or
  * NULL; resize and release get the size that was asked for. They may be called from any thread that uses the engine or closes one of
- * its snapshots, so they must be thread-safe; a batch uses them too and may outlive its engine, and so must `context`. Batches are not
+ * its snapshots and from the engine's own threads, so they must be thread-safe; a batch uses them too and may outlive its engine, and so must `context`. Batches are not
  * counted in bytes_held. Plans, expressions and explain's texts belong to no engine and come from malloc. */
 typedef struct ivm_allocator {
     void *(*allocate)(void *context, size_t size);
@@ -56,24 +57,25 @@ typedef struct ivm_planner_options {
     bool skip_empty;
 } ivm_planner_options;
 
-/* Start from IVM_ENGINE_OPTIONS_INIT: zeroed planner options mean no pruning, the Moebius form, and empty masks run too. */
+/* Start from IVM_ENGINE_OPTIONS_INIT: zeroed planner options mean no pruning, the Moebius form, and empty masks run too.
+ * `threads`: how many work on one large push, IVM_THREADS_MAX at most. The calling thread is one of them; the others are made when the
+ * engine opens, wait in between, take no signals, and end when it closes. 1: no thread is ever made. Results, their order, statistics but for
+ * bytes_held and errors are the same with any number. A child of fork() has none of them and works on alone. */
 typedef struct ivm_engine_options {
     uint32_t version;        /* IVM_ENGINE_OPTIONS_VERSION */
     ivm_allocator allocator; /* all NULL: malloc */
     uint64_t hash_seed;      /* 0: one is drawn */
     ivm_planner_options planner;
+    uint32_t threads; /* since version 2. 0 is 1 */
 } ivm_engine_options;
-#define IVM_ENGINE_OPTIONS_VERSION 1u
+#define IVM_ENGINE_OPTIONS_VERSION 2u
 #define IVM_ENGINE_OPTIONS_INIT                                                                                                            \
     {                                                                                                                                      \
-        IVM_ENGINE_OPTIONS_VERSION, { 0, 0, 0, 0 }, 0,                                                                                     \
-        {                                                                                                                                  \
-            IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true                                                                                        \
-        }                                                                                                                                  \
+        IVM_ENGINE_OPTIONS_VERSION, { 0, 0, 0, 0 }, 0, { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true }, 1                                      \
     }
 
 /* Makes an empty engine. `options` NULL: the defaults above. Options are copied. The caller owns *engine and closes it.
- * invalid_argument, unsupported, out_of_memory. */
+ * invalid_argument, unsupported, out_of_memory (where the system gives no more threads, too). */
 IVM_API ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engine, ivm_error *error) IVM_MUST_CHECK;
 
 /* Frees the engine, its tables, views and facts. in_use while a snapshot of it lives or from inside one of its callbacks; then nothing is

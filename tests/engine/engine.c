@@ -61,7 +61,7 @@ Test(engine_engine, options_are_checked)
     test_allocator allocator;
     test_allocator_init(&allocator);
     ivm_engine_options options = IVM_ENGINE_OPTIONS_INIT;
-    options.version = 2;
+    options.version = IVM_ENGINE_OPTIONS_VERSION + 1;
     failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "version");
     options = (ivm_engine_options)IVM_ENGINE_OPTIONS_INIT;
     options.allocator = test_allocator_functions(&allocator);
@@ -73,6 +73,9 @@ Test(engine_engine, options_are_checked)
     options.planner.fk_pruning = IVM_FK_PRUNING_OFF;
     options.planner.join_rule = (ivm_join_rule)3;
     failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "join_rule 3");
+    options = (ivm_engine_options)IVM_ENGINE_OPTIONS_INIT;
+    options.threads = IVM_THREADS_MAX + 1;
+    failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "17 threads");
     failed(ivm_engine_open(NULL, NULL, &error), IVM_INVALID_ARGUMENT, "engine");
     cr_assert_eq(engine, (ivm_engine *)1);
 }
