@@ -163,7 +163,11 @@ static void drawing_begin(FILE *gnuplot, const char *directory, const point *p)
 static void lines_draw(FILE *gnuplot, const point_list *list, const point *of)
 {
     size_t lines = 0;
-    fprintf(gnuplot, "set logscale xy\nset xlabel '%s'\nset key outside below\n", of->parameter);
+    bool zero = false;
+    for (size_t i = 0; i < list->count; i++) {
+        zero |= strcmp(list->points[i].drawing, of->drawing) == 0 && list->points[i].x <= 0;
+    }
+    fprintf(gnuplot, "set logscale %s\nset xlabel '%s'\nset key outside below\n", zero ? "y" : "xy", of->parameter);
     for (size_t i = 0; i < list->count; i++) {
         const point *first = &list->points[i];
         if (strcmp(first->drawing, of->drawing) != 0 || line_begun(list, i, first)) {
