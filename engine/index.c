@@ -187,8 +187,8 @@ void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
         ivm__cover_link(cover, row, hash);
     }
     if (!index->unique) {
-        assert(row < index->place_capacity);
-        index->place[row] = IVM__ROW_NONE;
+        assert(row < ivm__index_places_room(index));
+        *ivm__index_place(index, row) = IVM__ROW_NONE;
     }
 }
 
@@ -244,7 +244,7 @@ static ivm__row_id another_of_key(const ivm__index *index, ivm__row_id row, uint
 void ivm__index_unlink_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
 {
     uint32_t tag = (uint32_t)(hash >> 32);
-    if (!index->unique && index->place[row] != IVM__ROW_NONE) {
+    if (!index->unique && *ivm__index_place(index, row) != IVM__ROW_NONE) {
         ivm__row_id representative = ivm__list_remove(index, row);
         if (representative != IVM__ROW_NONE) {
             slot_row_set(index, slot_of(index, row, tag), representative);

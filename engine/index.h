@@ -7,6 +7,7 @@
 #define IVM__INDEX_H
 
 #include "hash.h"
+#include "segments.h"
 #include "store.h"
 
 /* Rows of one key, packed from the front; a list of such blocks holds them all. */
@@ -34,11 +35,9 @@ typedef struct ivm__index {
     uint32_t slots_log2;       /* capacity 2^slots_log2; 0 = none yet */
     uint32_t used;             /* slots in use */
     struct ivm__cover *covers; /* unique: see cover.h */
-    uint32_t *place;           /* by row id: block * 16 + where in it; IVM__ROW_NONE: the only row of its key. NULL where unique */
-    uint32_t place_capacity;
-    ivm__block *blocks; /* in blocks_memory, aligned to cache lines */
-    void *blocks_memory;
-    uint32_t blocks_count, blocks_capacity;  /* ever given; there is room for */
+    ivm__segments places;      /* uint32_t by row id: block * 16 + where in it; IVM__ROW_NONE: the only row of its key. None where unique */
+    ivm__segments blocks;
+    uint32_t blocks_count;                   /* ever given */
     uint32_t blocks_free, blocks_free_count; /* the first of those given back */
 } ivm__index;
 

@@ -87,9 +87,29 @@ static inline bool ivm__index_rows_equal(const ivm__index *index, const uint8_t 
 
 /* ---- Lists ----------------------------------------------------------------------------------------------------------------------- */
 
+#define IVM__SEGMENT_PLACES (IVM__SEGMENT_BYTES / (uint32_t)sizeof(uint32_t))
+#define IVM__SEGMENT_BLOCKS (IVM__SEGMENT_BYTES / (uint32_t)sizeof(ivm__block))
+
+/* Where it is said which place the row has. */
+static inline uint32_t *ivm__index_place(const ivm__index *index, ivm__row_id row)
+{
+    return (uint32_t *)(void *)index->places.at[row / IVM__SEGMENT_PLACES] + row % IVM__SEGMENT_PLACES;
+}
+static inline ivm__block *ivm__index_block(const ivm__index *index, uint32_t block)
+{
+    return (ivm__block *)(void *)index->blocks.at[block / IVM__SEGMENT_BLOCKS] + block % IVM__SEGMENT_BLOCKS;
+}
 static inline ivm__block *ivm__block_at(const ivm__index *index, uint32_t place)
 {
-    return &index->blocks[place >> 4];
+    return ivm__index_block(index, place >> 4);
+}
+static inline uint64_t ivm__index_places_room(const ivm__index *index)
+{
+    return ivm__segments_room(&index->places) / sizeof(uint32_t);
+}
+static inline uint64_t ivm__index_blocks_room(const ivm__index *index)
+{
+    return ivm__segments_room(&index->blocks) / sizeof(ivm__block);
 }
 /* The place after this one in its list, or IVM__ROW_NONE. */
 static inline uint32_t ivm__place_next(const ivm__index *index, uint32_t place)
