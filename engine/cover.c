@@ -306,7 +306,7 @@ static void fill(ivm__cover *cover)
     const ivm__index *index = cover->index;
     ivm__row_id rows[BLOCK_KEYS];
     uint32_t count = 0;
-    for (uint64_t i = 0; i < (uint64_t)1 << index->slots_log2; i++) {
+    for (uint64_t i = 0; i < index->slots_capacity; i++) {
         if (index->slots[i] == 0) {
             continue;
         }

@@ -16,20 +16,29 @@ static inline ivm__row_id ivm__slot_row(uint64_t slot)
 {
     return (uint32_t)slot - 1;
 }
-static inline uint32_t ivm__index_mask(const ivm__index *index)
+static inline uint32_t ivm__index_next(const ivm__index *index, uint32_t at)
 {
-    return (uint32_t)(((uint64_t)1 << index->slots_log2) - 1);
+    return at + (uint64_t)1 == index->slots_capacity ? 0 : at + 1;
+}
+/* How many slots on from `from` the slot `to` is. */
+static inline uint64_t ivm__index_distance(const ivm__index *index, uint32_t from, uint32_t to)
+{
+    return to >= from ? to - from : to + index->slots_capacity - from;
+}
+/* How many of so many slots may be in use. */
+static inline uint64_t ivm__slots_limit(uint64_t capacity)
+{
+    return capacity == (uint64_t)1 << 32 ? IVM_TABLE_ROWS_MAX : capacity / 4 * 3;
 }
 /* There must be slots. */
 static inline uint32_t ivm__index_home(const ivm__index *index, uint32_t tag)
 {
-    return (uint32_t)((uint64_t)tag << index->slots_log2 >> 32);
+    return (uint32_t)(tag * index->slots_capacity >> 32);
 }
 /* The first slot from the tag's home on that has the tag or is free: what a key's row is looked for in first. */
 static inline uint64_t ivm__index_candidate(const ivm__index *index, uint32_t tag)
 {
-    uint32_t mask = ivm__index_mask(index);
-    for (uint32_t at = ivm__index_home(index, tag);; at = (at + 1) & mask) {
+    for (uint32_t at = ivm__index_home(index, tag);; at = ivm__index_next(index, at)) {
         uint64_t slot = index->slots[at];
         if (slot == 0 || ivm__slot_tag(slot) == tag) {
             return slot;

@@ -14,9 +14,9 @@ static uint32_t row_tag(const ivm__index *index, ivm__row_id row)
 /* Whether a slot of the same key comes earlier on the way from their home. */
 static bool key_is_earlier(const ivm__index *index, uint32_t of)
 {
-    uint32_t mask = ivm__index_mask(index), tag = ivm__slot_tag(index->slots[of]);
+    uint32_t tag = ivm__slot_tag(index->slots[of]);
     const uint8_t *key = ivm__store_row(index->store, ivm__slot_row(index->slots[of]));
-    for (uint32_t at = ivm__index_home(index, tag); at != of; at = (at + 1) & mask) {
+    for (uint32_t at = ivm__index_home(index, tag); at != of; at = ivm__index_next(index, at)) {
         uint64_t slot = index->slots[at];
         if (ivm__slot_tag(slot) == tag && ivm__index_rows_equal(index, ivm__store_row(index->store, ivm__slot_row(slot)), key)) {
             return true;
@@ -27,7 +27,6 @@ static bool key_is_earlier(const ivm__index *index, uint32_t of)
 
 static const char *slot_validate(const ivm__index *index, uint32_t at)
 {
-    uint32_t mask = ivm__index_mask(index);
     ivm__row_id row = ivm__slot_row(index->slots[at]);
     if (!row_stands(index->store, row)) {
         return "a slot of a row that does not stand in the store";
@@ -35,7 +34,7 @@ static const char *slot_validate(const ivm__index *index, uint32_t at)
     if (row_tag(index, row) != ivm__slot_tag(index->slots[at])) {
         return "a slot whose tag is not its row's";
     }
-    for (uint32_t before = ivm__index_home(index, ivm__slot_tag(index->slots[at])); before != at; before = (before + 1) & mask) {
+    for (uint32_t before = ivm__index_home(index, ivm__slot_tag(index->slots[at])); before != at; before = ivm__index_next(index, before)) {
         if (index->slots[before] == 0) {
             return "a free slot before a slot's place";
         }
@@ -103,7 +102,7 @@ typedef struct counts {
 
 static const char *slots_validate(const ivm__index *index, counts *counted)
 {
-    for (uint64_t at = 0; index->slots && at <= ivm__index_mask(index); at++) {
+    for (uint64_t at = 0; at < index->slots_capacity; at++) {
         if (index->slots[at] == 0) {
             continue;
         }
@@ -137,7 +136,7 @@ const char *ivm__index_validate(const ivm__index *index)
     if (counted.used != index->used) {
         return "a wrong count of slots in use";
     }
-    if (index->slots && counted.used > ((uint64_t)1 << index->slots_log2) * 7 / 10) {
+    if (counted.used > ivm__slots_limit(index->slots_capacity)) {
         return "too many slots in use";
     }
     if (counted.doubles != index->doubles) {

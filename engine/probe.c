@@ -12,9 +12,9 @@
 static void slots_prefetch(const ivm__index *index, const uint64_t *hashes, uint32_t count)
 {
     const uint64_t *slots = index->slots;
-    uint32_t shift = 64 - index->slots_log2;
+    uint64_t capacity = index->slots_capacity;
     for (uint32_t i = 0; i < count; i++) {
-        ivm__prefetch(&slots[hashes[i] >> shift]);
+        ivm__prefetch(&slots[(hashes[i] >> 32) * capacity >> 32]);
     }
 }
 
@@ -22,12 +22,12 @@ static void slots_prefetch(const ivm__index *index, const uint64_t *hashes, uint
 static void candidates_find(const ivm__index *index, const ivm__keys *keys, uint32_t first, uint32_t count, ivm__row_id *candidates)
 {
     const uint64_t *slots = index->slots, *hashes = keys->hashes + first;
-    uint32_t shift = 64 - index->slots_log2, mask = ivm__index_mask(index);
+    uint64_t capacity = index->slots_capacity;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t tag = (uint32_t)(hashes[i] >> 32), at = (uint32_t)(hashes[i] >> shift);
+        uint32_t tag = (uint32_t)(hashes[i] >> 32), at = (uint32_t)(tag * capacity >> 32);
         uint64_t slot = slots[at];
         while (slot != 0 && ivm__slot_tag(slot) != tag) {
-            at = (at + 1) & mask;
+            at = ivm__index_next(index, at);
             slot = slots[at];
         }
         candidates[i] = ivm__slot_row(slot);
@@ -351,9 +351,10 @@ uint32_t ivm__index_probe(const ivm__index *index, const ivm__keys *keys, ivm__p
 /* The key's next slot, from *distance slots past its home on. *distance is left one past it. */
 static ivm__row_id slot_find(const ivm__index *index, const uint64_t *words, uint64_t hash, uint32_t *distance)
 {
-    uint32_t mask = ivm__index_mask(index), tag = (uint32_t)(hash >> 32), home = ivm__index_home(index, tag);
-    uint64_t slot;
-    while ((slot = index->slots[(home + *distance) & mask]) != 0) {
+    uint32_t tag = (uint32_t)(hash >> 32);
+    uint64_t place = (uint64_t)ivm__index_home(index, tag) + *distance, slot;
+    uint32_t at = (uint32_t)(place < index->slots_capacity ? place : place - index->slots_capacity);
+    for (; (slot = index->slots[at]) != 0; at = ivm__index_next(index, at)) {
         ++*distance;
         ivm__row_id row = ivm__slot_row(slot);
         if (ivm__slot_tag(slot) == tag && ivm__index_row_has(index, ivm__store_row(index->store, row), words)) {
