@@ -79,7 +79,11 @@ static void homes_send(const ivm__cover *cover, const uint64_t *hashes, uint32_t
 
 uint32_t ivm__cover_probe(const ivm__cover *cover, const ivm__keys *keys, uint64_t *cells, uint8_t *found)
 {
-    assert(keys->words_count == 1 && !keys->skip && cover->capacity > 0);
+    assert(keys->words_count == 1 && !keys->skip);
+    if (cover->words) {
+        return ivm__cover_words_probe(cover->words, keys, cells, found);
+    }
+    assert(cover->capacity > 0);
     uint32_t homes[2][BLOCK_KEYS], turn = 0, hits = 0, rows_count = keys->rows_count;
     homes_send(cover, keys->hashes, rows_count < BLOCK_KEYS ? rows_count : BLOCK_KEYS, homes[0]);
     for (uint32_t first = 0; first < rows_count; first += BLOCK_KEYS, turn ^= 1) {
@@ -113,7 +117,11 @@ static uint32_t block_absent(const ivm__cover *cover, const ivm__keys *keys, uin
 
 uint32_t ivm__cover_absent(const ivm__cover *cover, const ivm__keys *keys, uint32_t *absent)
 {
-    assert(keys->words_count == 1 && cover->capacity > 0);
+    assert(keys->words_count == 1);
+    if (cover->words) {
+        return ivm__cover_words_absent(cover->words, keys, absent);
+    }
+    assert(cover->capacity > 0);
     uint32_t homes[2][BLOCK_KEYS], turn = 0, count = 0, rows_count = keys->rows_count;
     homes_send(cover, keys->hashes, rows_count < BLOCK_KEYS ? rows_count : BLOCK_KEYS, homes[0]);
     for (uint32_t first = 0; first < rows_count; first += BLOCK_KEYS, turn ^= 1) {
@@ -150,7 +158,11 @@ static void put(ivm__cover *cover, uint64_t key, uint64_t hash, uint64_t cell)
 
 void ivm__cover_link(ivm__cover *cover, ivm__row_id row, uint64_t hash)
 {
-    put(cover, key_of(cover, row), hash, cell_of(cover, row));
+    if (cover->words) {
+        ivm__cover_words_put(cover->words, hash, cell_of(cover, row));
+    } else {
+        put(cover, key_of(cover, row), hash, cell_of(cover, row));
+    }
 }
 
 /* Moves back what follows, so that no free slot comes to lie between a pair and its home. */
@@ -171,8 +183,21 @@ static void slot_remove(ivm__cover *cover, uint32_t hole)
     cover->used--;
 }
 
+static void words_unlink(ivm__cover *cover, uint64_t hash, ivm__row_id remaining)
+{
+    if (remaining != IVM__ROW_NONE) {
+        ivm__cover_words_put(cover->words, hash, cell_of(cover, remaining));
+    } else {
+        ivm__cover_words_remove(cover->words, hash);
+    }
+}
+
 void ivm__cover_unlink(ivm__cover *cover, ivm__row_id row, uint64_t hash, ivm__row_id remaining)
 {
+    if (cover->words) {
+        words_unlink(cover, hash, remaining);
+        return;
+    }
     uint64_t key = key_of(cover, row);
     if (remaining != IVM__ROW_NONE) {
         put(cover, key, hash, cell_of(cover, remaining));
@@ -217,6 +242,9 @@ static ivm_status grow(ivm__cover *cover, uint32_t capacity)
 
 ivm_status ivm__cover_reserve(ivm__cover *cover, uint64_t rows)
 {
+    if (cover->words) {
+        return ivm__cover_words_reserve(cover->words, rows);
+    }
     uint64_t needed = cover->used + rows + 1, capacity = needed * 2;
     if (capacity <= cover->capacity) {
         return IVM_OK;
@@ -228,6 +256,10 @@ ivm_status ivm__cover_reserve(ivm__cover *cover, uint64_t rows)
 
 void ivm__cover_clear(ivm__cover *cover)
 {
+    if (cover->words) {
+        ivm__cover_words_clear(cover->words);
+        return;
+    }
     for (uint32_t i = 0; cover->used && i < cover->capacity; i++) {
         cover->slots[i].key = cover->free;
     }
@@ -238,6 +270,7 @@ void ivm__cover_clear(ivm__cover *cover)
 void ivm__cover_free(ivm__cover *cover)
 {
     ivm__memory *memory = cover->index->store->memory;
+    ivm__cover_words_free(cover->words);
     ivm__release(memory, cover->slots, cover->capacity * sizeof *cover->slots);
     ivm__release(memory, cover, sizeof *cover);
 }
@@ -253,7 +286,8 @@ void ivm__index_covers_drop(ivm__index *index)
 
 uint64_t ivm__cover_bytes(const ivm__cover *cover)
 {
-    return sizeof *cover + cover->capacity * sizeof *cover->slots;
+    uint64_t words = cover->words ? ivm__cover_words_bytes(cover->words) : 0;
+    return sizeof *cover + words + cover->capacity * sizeof *cover->slots;
 }
 
 /* ---- Making -------------------------------------------------------------------------------------------------------------------------- */
@@ -272,7 +306,7 @@ static void fill(ivm__cover *cover)
     const ivm__index *index = cover->index;
     ivm__row_id rows[BLOCK_KEYS];
     uint32_t count = 0;
-    for (uint64_t i = 0; i < (uint64_t)1 << index->slots_log2; i++) {
+    for (uint64_t i = 0; i < index->slots_capacity; i++) {
         if (index->slots[i] == 0) {
             continue;
         }
@@ -286,12 +320,81 @@ static void fill(ivm__cover *cover)
     rows_put(cover, rows, count);
 }
 
+/* Some codes are left over for what comes, or the cover would soon have to be made again. */
+static bool words_serve(const ivm__cover_words *words)
+{
+    return !words->failed && words->codes_count <= (3u << words->code_bits) / 4;
+}
+
+/* Fills a cover that is empty: in words if they serve, else in pairs. On failure it is empty. */
+static ivm_status make(ivm__cover *cover)
+{
+    const ivm__store *store = cover->index->store;
+    uint64_t rows = cover->index->used + store->reserved;
+    IVM_TRY(ivm__cover_words_make(store->memory, store->seed, rows, &cover->words));
+    if (cover->words) {
+        fill(cover);
+        if (words_serve(cover->words)) {
+            return IVM_OK;
+        }
+        ivm__cover_words_free(cover->words);
+        cover->words = NULL;
+    }
+    IVM_TRY(ivm__cover_reserve(cover, rows));
+    fill(cover);
+    return IVM_OK;
+}
+
+static bool can_be_asked(const ivm__cover *cover)
+{
+    return !cover->words || !cover->words->failed;
+}
+
+/* One whose words failed is made again; where that fails too they stay. */
+static ivm_status repair(ivm__cover *cover)
+{
+    ivm__cover made = { .index = cover->index, .column = cover->column, .free = cover->free };
+    IVM_TRY(make(&made));
+    ivm__cover_words_free(cover->words);
+    made.next = cover->next;
+    *cover = made;
+    return IVM_OK;
+}
+
+const ivm__cover *ivm__index_cover_any(const ivm__index *index)
+{
+    const ivm__cover *cover = index->covers;
+    while (cover && !can_be_asked(cover)) {
+        cover = cover->next;
+    }
+    return cover;
+}
+
+static ivm_status create(ivm__index *index, uint32_t column, ivm__cover **cover)
+{
+    ivm__cover *made = ivm__allocate_zeroed(index->store->memory, sizeof *made);
+    if (!made) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    made->index = index;
+    made->column = column;
+    made->free = ivm__hash_word(column, index->store->seed);
+    if (make(made) != IVM_OK) {
+        ivm__cover_free(made);
+        return IVM_OUT_OF_MEMORY;
+    }
+    made->next = index->covers;
+    index->covers = made;
+    *cover = made;
+    return IVM_OK;
+}
+
 bool ivm__index_cover_find(const ivm__index *index, uint32_t column, ivm__cover **cover)
 {
     uint32_t count = 0;
     for (*cover = index->covers; *cover; *cover = (*cover)->next, count++) {
         if ((*cover)->column == column) {
-            return true;
+            return can_be_asked(*cover);
         }
     }
     return count == IVM__COVERS_MAX;
@@ -303,20 +406,5 @@ ivm_status ivm__index_cover(ivm__index *index, uint32_t column, ivm__cover **cov
     if (ivm__index_cover_find(index, column, cover)) {
         return IVM_OK;
     }
-    ivm__cover *made = ivm__allocate_zeroed(index->store->memory, sizeof *made);
-    if (!made) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    made->index = index;
-    made->column = column;
-    made->free = ivm__hash_word(column, index->store->seed);
-    if (ivm__cover_reserve(made, index->used + index->store->reserved) != IVM_OK) {
-        ivm__cover_free(made);
-        return IVM_OUT_OF_MEMORY;
-    }
-    fill(made);
-    made->next = index->covers;
-    index->covers = made;
-    *cover = made;
-    return IVM_OK;
+    return *cover ? repair(*cover) : create(index, column, cover);
 }

@@ -1,5 +1,6 @@
-/* Covers: a unique index over one 8-byte key and one 8-byte column, as pairs {key, cell} in one table, so that a probe that reads that column
- * alone costs one cache line instead of two. Pairs stand at load a third to a half, where three of four are found in their home slot; the capacity is no power of
+/* Covers: a unique index over one 8-byte key and one 8-byte column in one table, so that a probe that reads that column alone costs one cache line
+ * instead of two. Where the column has few values, as those grouped by have, it is a word of 8 bytes a key with a code for the cell (cover_words.h);
+ * else pairs {key, cell}, at load a third to a half, where three of four are found in their home slot. The capacity is no power of
  * two, so that the table is no larger than it must be. A cover follows its index row by row. While a step holds an old and a new row of one key its cell is that of either:
  * it is asked only where no row is touched.
  *
@@ -7,6 +8,7 @@
 #ifndef IVM__COVER_H
 #define IVM__COVER_H
 
+#include "cover_words.h"
 #include "index.h"
 
 typedef struct ivm__cover_slot {
@@ -17,6 +19,7 @@ typedef struct ivm__cover {
     ivm__index *index;
     struct ivm__cover *next; /* of the same index */
     uint32_t column;         /* of the store: where cells come from */
+    ivm__cover_words *words; /* instead of all that follows; NULL: pairs */
     uint64_t free;           /* the key of a free slot, drawn from the seed */
     bool has_free;           /* the key that equals it is there: it lies here */
     uint64_t free_cell;
@@ -32,8 +35,10 @@ typedef struct ivm__cover {
 /* The index's cover of this column, built if there is none; NULL where the index has as many as it may. Only for an index for which
  * ivm__index_reads() holds of the column. */
 ivm_status ivm__index_cover(ivm__index *index, uint32_t column, ivm__cover **cover) IVM_MUST_CHECK;
-/* The same without building: false where it would have to be built. */
+/* The same without building: false where it would have to be built, or made again. */
 bool ivm__index_cover_find(const ivm__index *index, uint32_t column, ivm__cover **cover);
+/* One of the index's covers that can be asked; NULL: there is none. */
+const ivm__cover *ivm__index_cover_any(const ivm__index *index);
 /* found[i]: whether key i is there; cells[i]: its cell (anything where it is not). Returns how many were found. */
 uint32_t ivm__cover_probe(const ivm__cover *cover, const ivm__keys *keys, uint64_t *cells, uint8_t *found);
 /* The keys that are not there, those to be skipped left out: their positions, in order, and how many. */

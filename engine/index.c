@@ -8,20 +8,14 @@
 #include "cover.h"
 #include "index_inside.h"
 
-#define SLOTS_LOG2_MIN 4u
-#define SLOTS_LOG2_MAX 32u
+#define SLOTS_MIN 16u
+#define SLOTS_MAX ((uint64_t)1 << 32)
+#define SLOTS_DOUBLE_MAX 4096u /* above, they grow by a quarter */
+#define SLOTS_KEPT_MAX 1024u   /* when an index is cleared, whatever it held */
 
-/* How many slots may be in use of 2^log2. */
-static uint64_t slots_limit(uint32_t log2)
+static size_t slots_bytes(uint64_t capacity)
 {
-    assert(log2 <= SLOTS_LOG2_MAX);
-    return log2 == SLOTS_LOG2_MAX ? IVM_TABLE_ROWS_MAX : ((uint64_t)1 << log2) * 7 / 10;
-}
-
-static size_t slots_bytes(uint32_t log2)
-{
-    assert(log2 <= SLOTS_LOG2_MAX);
-    return log2 ? sizeof(uint64_t) << log2 : 0;
+    return capacity * sizeof(uint64_t);
 }
 
 static void columns_describe(ivm__index *index)
@@ -67,7 +61,7 @@ void ivm__index_free(ivm__index *index)
     }
     ivm__memory *memory = index->store->memory;
     ivm__index_covers_drop(index);
-    ivm__release(memory, index->slots, slots_bytes(index->slots_log2));
+    ivm__release(memory, index->slots, slots_bytes(index->slots_capacity));
     ivm__lists_free(index);
     ivm__release(memory, index->columns, index->columns_count * sizeof *index->columns);
     ivm__release(memory, index, sizeof *index);
@@ -75,7 +69,7 @@ void ivm__index_free(ivm__index *index)
 
 uint64_t ivm__index_bytes(const ivm__index *index)
 {
-    uint64_t bytes = sizeof *index + index->columns_count * sizeof *index->columns + slots_bytes(index->slots_log2);
+    uint64_t bytes = sizeof *index + index->columns_count * sizeof *index->columns + slots_bytes(index->slots_capacity);
     for (const ivm__cover *cover = index->covers; cover; cover = cover->next) {
         bytes += ivm__cover_bytes(cover);
     }
@@ -88,12 +82,12 @@ void ivm__index_clear(ivm__index *index)
     if (index->used == 0) {
         return;
     }
-    if (index->slots_log2 > 10 && slots_limit(index->slots_log2 - 3) > index->used) {
-        ivm__release(index->store->memory, index->slots, slots_bytes(index->slots_log2));
+    if (index->slots_capacity > SLOTS_KEPT_MAX && ivm__slots_limit(index->slots_capacity / 8) > index->used) {
+        ivm__release(index->store->memory, index->slots, slots_bytes(index->slots_capacity));
         index->slots = NULL;
-        index->slots_log2 = 0;
+        index->slots_capacity = 0;
     } else {
-        memset(index->slots, 0, slots_bytes(index->slots_log2));
+        memset(index->slots, 0, slots_bytes(index->slots_capacity));
     }
     index->used = index->doubles = 0;
     for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
@@ -106,44 +100,51 @@ void ivm__index_clear(ivm__index *index)
 
 static void slot_place(ivm__index *index, uint64_t slot)
 {
-    uint32_t mask = ivm__index_mask(index);
     uint32_t at = ivm__index_home(index, ivm__slot_tag(slot));
     while (index->slots[at] != 0) {
-        at = (at + 1) & mask;
+        at = ivm__index_next(index, at);
     }
     index->slots[at] = slot;
 }
 
-static ivm_status slots_grow(ivm__index *index, uint32_t log2)
+static ivm_status slots_grow(ivm__index *index, uint64_t capacity)
 {
-    uint64_t *slots = ivm__allocate_zeroed(index->store->memory, slots_bytes(log2));
+    uint64_t *slots = ivm__allocate_zeroed(index->store->memory, slots_bytes(capacity));
     if (!slots) {
         return IVM_OUT_OF_MEMORY;
     }
-    uint64_t *old = index->slots;
-    uint32_t old_log2 = index->slots_log2;
+    uint64_t *old = index->slots, old_capacity = index->slots_capacity;
     index->slots = slots;
-    index->slots_log2 = log2;
-    for (uint64_t i = 0; old && i < (uint64_t)1 << old_log2; i++) {
+    index->slots_capacity = capacity;
+    for (uint64_t i = 0; i < old_capacity; i++) {
         if (old[i] != 0) {
             slot_place(index, old[i]);
         }
     }
-    ivm__release(index->store->memory, old, slots_bytes(old_log2));
+    ivm__release(index->store->memory, old, slots_bytes(old_capacity));
     return IVM_OK;
+}
+
+/* For so many slots in use; the next growth shall not come soon. 0: there cannot be so many. */
+static uint64_t capacity_for(uint64_t capacity, uint64_t needed)
+{
+    uint64_t grown = capacity < SLOTS_DOUBLE_MAX ? capacity * 2 : capacity + capacity / 4;
+    uint64_t least = (needed + 2) / 3 * 4; /* a multiple of 4, as limits are taken of it */
+    grown = ((grown > least ? grown : least) + 3) & ~(uint64_t)3;
+    grown = grown > SLOTS_MIN ? grown : SLOTS_MIN;
+    grown = grown < SLOTS_MAX ? grown : SLOTS_MAX;
+    return ivm__slots_limit(grown) < needed ? 0 : grown;
 }
 
 ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows)
 {
     uint64_t needed = index->used + rows;
-    uint32_t log2 = index->slots_log2 < SLOTS_LOG2_MIN ? SLOTS_LOG2_MIN : index->slots_log2;
-    while (slots_limit(log2) < needed) {
-        if (++log2 > SLOTS_LOG2_MAX) {
+    if (ivm__slots_limit(index->slots_capacity) < needed || !index->slots) {
+        uint64_t capacity = capacity_for(index->slots_capacity, needed);
+        if (capacity == 0) {
             return IVM_OUT_OF_MEMORY;
         }
-    }
-    if (log2 != index->slots_log2) {
-        IVM_TRY(slots_grow(index, log2));
+        IVM_TRY(slots_grow(index, capacity));
     }
     for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
         IVM_TRY(ivm__cover_reserve(cover, rows));
@@ -161,12 +162,12 @@ static void slot_row_set(ivm__index *index, uint32_t at, ivm__row_id row)
 
 void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
 {
-    assert(index->used < slots_limit(index->slots_log2));
-    uint32_t mask = ivm__index_mask(index), tag = (uint32_t)(hash >> 32);
+    assert(index->used < ivm__slots_limit(index->slots_capacity));
+    uint32_t tag = (uint32_t)(hash >> 32);
     uint32_t at = ivm__index_home(index, tag);
     const uint8_t *key = ivm__store_row(index->store, row);
     bool doubled = false;
-    for (uint64_t slot; (slot = index->slots[at]) != 0; at = (at + 1) & mask) {
+    for (uint64_t slot; (slot = index->slots[at]) != 0; at = ivm__index_next(index, at)) {
         if (doubled || ivm__slot_tag(slot) != tag) {
             continue;
         }
@@ -187,8 +188,8 @@ void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
         ivm__cover_link(cover, row, hash);
     }
     if (!index->unique) {
-        assert(row < index->place_capacity);
-        index->place[row] = IVM__ROW_NONE;
+        assert(row < ivm__index_places_room(index));
+        *ivm__index_place(index, row) = IVM__ROW_NONE;
     }
 }
 
@@ -202,22 +203,20 @@ void ivm__index_link(ivm__index *index, ivm__row_id row)
 /* The row has a slot. */
 static uint32_t slot_of(const ivm__index *index, ivm__row_id row, uint32_t tag)
 {
-    uint32_t mask = ivm__index_mask(index);
     uint32_t at = ivm__index_home(index, tag);
     while (ivm__slot_row(index->slots[at]) != row) {
         assert(index->slots[at] != 0);
-        at = (at + 1) & mask;
+        at = ivm__index_next(index, at);
     }
     return at;
 }
 
 static void slot_remove(ivm__index *index, uint32_t hole)
 {
-    uint32_t mask = ivm__index_mask(index);
     uint64_t slot;
-    for (uint32_t at = (hole + 1) & mask; (slot = index->slots[at]) != 0; at = (at + 1) & mask) {
+    for (uint32_t at = ivm__index_next(index, hole); (slot = index->slots[at]) != 0; at = ivm__index_next(index, at)) {
         uint32_t home = ivm__index_home(index, ivm__slot_tag(slot));
-        if (((at - home) & mask) >= ((at - hole) & mask)) {
+        if (ivm__index_distance(index, home, at) >= ivm__index_distance(index, hole, at)) {
             index->slots[hole] = slot;
             hole = at;
         }
@@ -229,10 +228,9 @@ static void slot_remove(ivm__index *index, uint32_t hole)
 /* Another row of the row's key, or IVM__ROW_NONE. */
 static ivm__row_id another_of_key(const ivm__index *index, ivm__row_id row, uint32_t tag)
 {
-    uint32_t mask = ivm__index_mask(index);
     const uint8_t *key = ivm__store_row(index->store, row);
     uint64_t slot;
-    for (uint32_t at = ivm__index_home(index, tag); (slot = index->slots[at]) != 0; at = (at + 1) & mask) {
+    for (uint32_t at = ivm__index_home(index, tag); (slot = index->slots[at]) != 0; at = ivm__index_next(index, at)) {
         ivm__row_id other = ivm__slot_row(slot);
         if (ivm__slot_tag(slot) == tag && other != row && ivm__index_rows_equal(index, ivm__store_row(index->store, other), key)) {
             return other;
@@ -244,7 +242,7 @@ static ivm__row_id another_of_key(const ivm__index *index, ivm__row_id row, uint
 void ivm__index_unlink_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
 {
     uint32_t tag = (uint32_t)(hash >> 32);
-    if (!index->unique && index->place[row] != IVM__ROW_NONE) {
+    if (!index->unique && *ivm__index_place(index, row) != IVM__ROW_NONE) {
         ivm__row_id representative = ivm__list_remove(index, row);
         if (representative != IVM__ROW_NONE) {
             slot_row_set(index, slot_of(index, row, tag), representative);

@@ -1,5 +1,6 @@
 /* Indexes: from a key to the rows of a store that hold it. Slots of 8 bytes {32 bits of the hash, row id + 1} with linear probing; the home
- * slot comes from those 32 bits, so that growing and removing never touch a row. Load at most 0.7.
+ * slot comes from those 32 bits, so that growing and removing never touch a row. Load at most three quarters, at least 0.6
+ * while a large one grows.
  * A unique index gives every row a slot; while a step holds an old and a new row of one key, `doubles` > 0 and probes look past the first
  * match. Any other index has one slot a distinct key, and the rows of a key that has several stand in a list of blocks of one cache line.
  * Keys compare null equal to null; a join skips null keys before it probes. */
@@ -7,6 +8,7 @@
 #define IVM__INDEX_H
 
 #include "hash.h"
+#include "segments.h"
 #include "store.h"
 
 /* Rows of one key, packed from the front; a list of such blocks holds them all. */
@@ -31,14 +33,12 @@ typedef struct ivm__index {
     bool unique;
     uint32_t doubles; /* unique: rows that share their key with another */
     uint64_t *slots;
-    uint32_t slots_log2;       /* capacity 2^slots_log2; 0 = none yet */
+    uint64_t slots_capacity;   /* at most 2^32; 0: none yet */
     uint32_t used;             /* slots in use */
     struct ivm__cover *covers; /* unique: see cover.h */
-    uint32_t *place;           /* by row id: block * 16 + where in it; IVM__ROW_NONE: the only row of its key. NULL where unique */
-    uint32_t place_capacity;
-    ivm__block *blocks; /* in blocks_memory, aligned to cache lines */
-    void *blocks_memory;
-    uint32_t blocks_count, blocks_capacity;  /* ever given; there is room for */
+    ivm__segments places;      /* uint32_t by row id: block * 16 + where in it; IVM__ROW_NONE: the only row of its key. None where unique */
+    ivm__segments blocks;
+    uint32_t blocks_count;                   /* ever given */
     uint32_t blocks_free, blocks_free_count; /* the first of those given back */
 } ivm__index;
 

@@ -16,7 +16,7 @@ static void candidates_prefetch(const ivm__index *index, const uint64_t *hashes,
         }
         ivm__prefetch(ivm__store_row(index->store, other));
         if (!index->unique) {
-            ivm__prefetch(&index->place[other]);
+            ivm__prefetch(ivm__index_place(index, other));
         }
     }
 }
@@ -26,8 +26,8 @@ static void blocks_prefetch(const ivm__index *index, const uint64_t *hashes, uin
 {
     for (uint32_t i = 0; !index->unique && i < count; i++) {
         ivm__row_id other = ivm__slot_row(ivm__index_candidate(index, (uint32_t)(hashes[i] >> 32)));
-        if (other != IVM__ROW_NONE && index->place[other] != IVM__ROW_NONE) {
-            ivm__prefetch_write(ivm__block_at(index, index->place[other]));
+        if (other != IVM__ROW_NONE && *ivm__index_place(index, other) != IVM__ROW_NONE) {
+            ivm__prefetch_write(ivm__block_at(index, *ivm__index_place(index, other)));
         }
     }
 }
@@ -56,11 +56,11 @@ void ivm__index_link_rows(ivm__index *index, const ivm__row_id *rows, uint32_t c
 static void places_prefetch(const ivm__index *index, const ivm__row_id *rows, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        ivm__prefetch_write(&index->place[rows[i]]);
+        ivm__prefetch_write(ivm__index_place(index, rows[i]));
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (index->place[rows[i]] != IVM__ROW_NONE) {
-            ivm__prefetch_write(ivm__block_at(index, index->place[rows[i]]));
+        if (*ivm__index_place(index, rows[i]) != IVM__ROW_NONE) {
+            ivm__prefetch_write(ivm__block_at(index, *ivm__index_place(index, rows[i])));
         }
     }
 }

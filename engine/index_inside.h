@@ -16,20 +16,29 @@ static inline ivm__row_id ivm__slot_row(uint64_t slot)
 {
     return (uint32_t)slot - 1;
 }
-static inline uint32_t ivm__index_mask(const ivm__index *index)
+static inline uint32_t ivm__index_next(const ivm__index *index, uint32_t at)
 {
-    return (uint32_t)(((uint64_t)1 << index->slots_log2) - 1);
+    return at + (uint64_t)1 == index->slots_capacity ? 0 : at + 1;
+}
+/* How many slots on from `from` the slot `to` is. */
+static inline uint64_t ivm__index_distance(const ivm__index *index, uint32_t from, uint32_t to)
+{
+    return to >= from ? to - from : to + index->slots_capacity - from;
+}
+/* How many of so many slots may be in use. */
+static inline uint64_t ivm__slots_limit(uint64_t capacity)
+{
+    return capacity == (uint64_t)1 << 32 ? IVM_TABLE_ROWS_MAX : capacity / 4 * 3;
 }
 /* There must be slots. */
 static inline uint32_t ivm__index_home(const ivm__index *index, uint32_t tag)
 {
-    return (uint32_t)((uint64_t)tag << index->slots_log2 >> 32);
+    return (uint32_t)(tag * index->slots_capacity >> 32);
 }
 /* The first slot from the tag's home on that has the tag or is free: what a key's row is looked for in first. */
 static inline uint64_t ivm__index_candidate(const ivm__index *index, uint32_t tag)
 {
-    uint32_t mask = ivm__index_mask(index);
-    for (uint32_t at = ivm__index_home(index, tag);; at = (at + 1) & mask) {
+    for (uint32_t at = ivm__index_home(index, tag);; at = ivm__index_next(index, at)) {
         uint64_t slot = index->slots[at];
         if (slot == 0 || ivm__slot_tag(slot) == tag) {
             return slot;
@@ -87,9 +96,29 @@ static inline bool ivm__index_rows_equal(const ivm__index *index, const uint8_t 
 
 /* ---- Lists ----------------------------------------------------------------------------------------------------------------------- */
 
+#define IVM__SEGMENT_PLACES (IVM__SEGMENT_BYTES / (uint32_t)sizeof(uint32_t))
+#define IVM__SEGMENT_BLOCKS (IVM__SEGMENT_BYTES / (uint32_t)sizeof(ivm__block))
+
+/* Where it is said which place the row has. */
+static inline uint32_t *ivm__index_place(const ivm__index *index, ivm__row_id row)
+{
+    return (uint32_t *)(void *)index->places.at[row / IVM__SEGMENT_PLACES] + row % IVM__SEGMENT_PLACES;
+}
+static inline ivm__block *ivm__index_block(const ivm__index *index, uint32_t block)
+{
+    return (ivm__block *)(void *)index->blocks.at[block / IVM__SEGMENT_BLOCKS] + block % IVM__SEGMENT_BLOCKS;
+}
 static inline ivm__block *ivm__block_at(const ivm__index *index, uint32_t place)
 {
-    return &index->blocks[place >> 4];
+    return ivm__index_block(index, place >> 4);
+}
+static inline uint64_t ivm__index_places_room(const ivm__index *index)
+{
+    return ivm__segments_room(&index->places) / sizeof(uint32_t);
+}
+static inline uint64_t ivm__index_blocks_room(const ivm__index *index)
+{
+    return ivm__segments_room(&index->blocks) / sizeof(ivm__block);
 }
 /* The place after this one in its list, or IVM__ROW_NONE. */
 static inline uint32_t ivm__place_next(const ivm__index *index, uint32_t place)

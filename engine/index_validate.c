@@ -14,9 +14,9 @@ static uint32_t row_tag(const ivm__index *index, ivm__row_id row)
 /* Whether a slot of the same key comes earlier on the way from their home. */
 static bool key_is_earlier(const ivm__index *index, uint32_t of)
 {
-    uint32_t mask = ivm__index_mask(index), tag = ivm__slot_tag(index->slots[of]);
+    uint32_t tag = ivm__slot_tag(index->slots[of]);
     const uint8_t *key = ivm__store_row(index->store, ivm__slot_row(index->slots[of]));
-    for (uint32_t at = ivm__index_home(index, tag); at != of; at = (at + 1) & mask) {
+    for (uint32_t at = ivm__index_home(index, tag); at != of; at = ivm__index_next(index, at)) {
         uint64_t slot = index->slots[at];
         if (ivm__slot_tag(slot) == tag && ivm__index_rows_equal(index, ivm__store_row(index->store, ivm__slot_row(slot)), key)) {
             return true;
@@ -27,7 +27,6 @@ static bool key_is_earlier(const ivm__index *index, uint32_t of)
 
 static const char *slot_validate(const ivm__index *index, uint32_t at)
 {
-    uint32_t mask = ivm__index_mask(index);
     ivm__row_id row = ivm__slot_row(index->slots[at]);
     if (!row_stands(index->store, row)) {
         return "a slot of a row that does not stand in the store";
@@ -35,7 +34,7 @@ static const char *slot_validate(const ivm__index *index, uint32_t at)
     if (row_tag(index, row) != ivm__slot_tag(index->slots[at])) {
         return "a slot whose tag is not its row's";
     }
-    for (uint32_t before = ivm__index_home(index, ivm__slot_tag(index->slots[at])); before != at; before = (before + 1) & mask) {
+    for (uint32_t before = ivm__index_home(index, ivm__slot_tag(index->slots[at])); before != at; before = ivm__index_next(index, before)) {
         if (index->slots[before] == 0) {
             return "a free slot before a slot's place";
         }
@@ -47,16 +46,16 @@ static const char *slot_validate(const ivm__index *index, uint32_t at)
 static const char *block_validate(const ivm__index *index, uint32_t at, ivm__row_id representative, uint64_t *rows)
 {
     const ivm__store *store = index->store;
-    const ivm__block *block = &index->blocks[at];
+    const ivm__block *block = ivm__index_block(index, at);
     if (block->count == 0 || block->count > IVM__BLOCK_ROWS) {
         return "a block of a list without rows, or with too many";
     }
     for (uint32_t i = 0; i < block->count; i++, ++*rows) {
         ivm__row_id row = block->rows[i];
-        if (!row_stands(store, row) || row >= index->place_capacity) {
+        if (!row_stands(store, row) || row >= ivm__index_places_room(index)) {
             return "a list with a row that does not stand in the store";
         }
-        if (index->place[row] != at * 16 + i) {
+        if (*ivm__index_place(index, row) != at * 16 + i) {
             return "a row in another place than it says";
         }
         if (!ivm__index_rows_equal(index, ivm__store_row(store, representative), ivm__store_row(store, row))) {
@@ -69,24 +68,24 @@ static const char *block_validate(const ivm__index *index, uint32_t at, ivm__row
 /* *rows and *blocks grow by the list's. */
 static const char *list_validate(const ivm__index *index, ivm__row_id representative, uint64_t *rows, uint64_t *blocks)
 {
-    if (index->place[representative] == IVM__ROW_NONE) {
+    if (*ivm__index_place(index, representative) == IVM__ROW_NONE) {
         ++*rows;
         return NULL;
     }
-    uint32_t previous = IVM__BLOCK_NONE, at = index->place[representative] >> 4;
+    uint32_t previous = IVM__BLOCK_NONE, at = *ivm__index_place(index, representative) >> 4;
     uint64_t rows_before = *rows;
-    if (index->place[representative] & 15) {
+    if (*ivm__index_place(index, representative) & 15) {
         return "a slot with another row than its list's first";
     }
-    for (; at != IVM__BLOCK_NONE; previous = at, at = index->blocks[at].next) {
+    for (; at != IVM__BLOCK_NONE; previous = at, at = ivm__index_block(index, at)->next) {
         if (at >= index->blocks_count || ++*blocks > index->blocks_count) {
             return "a list of blocks that are not there, or without an end";
         }
-        if (index->blocks[at].previous != previous) {
+        if (ivm__index_block(index, at)->previous != previous) {
             return "a list that does not lead back";
         }
-        if (previous != IVM__BLOCK_NONE && index->blocks[previous].count <= IVM__BLOCK_ROWS / 2 &&
-            index->blocks[at].count <= IVM__BLOCK_ROWS / 2) {
+        if (previous != IVM__BLOCK_NONE && ivm__index_block(index, previous)->count <= IVM__BLOCK_ROWS / 2 &&
+            ivm__index_block(index, at)->count <= IVM__BLOCK_ROWS / 2) {
             return "two blocks side by side that should be one";
         }
         const char *wrong = block_validate(index, at, representative, rows);
@@ -103,7 +102,7 @@ typedef struct counts {
 
 static const char *slots_validate(const ivm__index *index, counts *counted)
 {
-    for (uint64_t at = 0; index->slots && at <= ivm__index_mask(index); at++) {
+    for (uint64_t at = 0; at < index->slots_capacity; at++) {
         if (index->slots[at] == 0) {
             continue;
         }
@@ -137,7 +136,7 @@ const char *ivm__index_validate(const ivm__index *index)
     if (counted.used != index->used) {
         return "a wrong count of slots in use";
     }
-    if (index->slots && counted.used > ((uint64_t)1 << index->slots_log2) * 7 / 10) {
+    if (counted.used > ivm__slots_limit(index->slots_capacity)) {
         return "too many slots in use";
     }
     if (counted.doubles != index->doubles) {

@@ -20,7 +20,7 @@ static uint32_t stride_of(uint32_t bytes, bool packed)
     if (packed) {
         return bytes;
     }
-    return bytes <= 16 ? 16 : bytes <= 32 ? 32 : (bytes + 63) & ~63u;
+    return bytes <= 16 ? 16 : bytes <= 32 ? bytes : (bytes + 63) & ~63u;
 }
 
 static bool any_nullable(const bool *nullable, uint32_t columns_count)

@@ -22,6 +22,8 @@
 #define ARENA_BLOCK_MAX ((size_t)1 << 20) /* unless one allocation is larger */
 #define ARENA_RESETS_MAX 64u              /* until blocks unused all the while are given back */
 #define ARRAY_ITEMS_MIN 8u
+#define LINES_PADDING (IVM__LINE_BYTES - 16) /* that an allocator's blocks of 16 bytes' alignment need to hold whole lines */
+#define LINES_EXACT UINT8_MAX                /* `before` of a block without */
 
 /* ---- Blocks ---------------------------------------------------------------------------------------------------------------------- */
 
@@ -52,6 +54,7 @@ void ivm__memory_init(ivm__memory *memory, const ivm_allocator *allocator)
     assert(!own || (allocator->resize && allocator->release));
     memory->allocator = own ? *allocator : by_malloc;
     atomic_init(&memory->bytes_held, 0);
+    atomic_init(&memory->lines_padded, false);
 }
 
 /* An allocator is never asked for nothing: what it would answer is not said. */
@@ -115,6 +118,51 @@ void ivm__release(ivm__memory *memory, void *block, size_t size)
     size = size_asked(size);
     memory->allocator.release(memory->allocator.context, block, size);
     held_subtract(memory, size);
+}
+
+/* What an allocator did once it is taken to do again: it is not tried a second time. */
+static void *lines_exact(ivm__memory *memory, size_t size)
+{
+    if (atomic_load_explicit(&memory->lines_padded, memory_order_relaxed)) {
+        return NULL;
+    }
+    void *block = ivm__allocate(memory, size);
+    if (((uintptr_t)block & (IVM__LINE_BYTES - 1)) == 0) {
+        return block;
+    }
+    ivm__release(memory, block, size);
+    atomic_store_explicit(&memory->lines_padded, true, memory_order_relaxed);
+    return NULL;
+}
+
+void *ivm__lines_allocate(ivm__memory *memory, size_t size, uint8_t *before)
+{
+    assert(size > 0 && size % IVM__LINE_BYTES == 0);
+    void *lines = lines_exact(memory, size);
+    *before = LINES_EXACT;
+    if (lines || !atomic_load_explicit(&memory->lines_padded, memory_order_relaxed)) {
+        return lines;
+    }
+    uint8_t *block = ivm__allocate(memory, size + LINES_PADDING);
+    if (!block) {
+        return NULL;
+    }
+    *before = (uint8_t)(-(uintptr_t)block & (IVM__LINE_BYTES - 1));
+    return block + *before;
+}
+
+void ivm__lines_release(ivm__memory *memory, void *lines, size_t size, uint8_t before)
+{
+    if (lines && before == LINES_EXACT) {
+        ivm__release(memory, lines, size);
+    } else if (lines) {
+        ivm__release(memory, (uint8_t *)lines - before, size + LINES_PADDING);
+    }
+}
+
+size_t ivm__lines_padding(uint8_t before)
+{
+    return before == LINES_EXACT ? 0 : LINES_PADDING;
 }
 
 char *ivm__text_copy(ivm__memory *memory, const char *text, size_t size)

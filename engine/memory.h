@@ -10,6 +10,7 @@
 typedef struct ivm__memory {
     ivm_allocator allocator;
     _Atomic uint64_t bytes_held;
+    _Atomic bool lines_padded; /* the allocator gave a block of whole cache lines that does not begin at one */
 } ivm__memory;
 
 /* `allocator` with NULL functions: malloc and friends. */
@@ -19,6 +20,13 @@ void *ivm__allocate(ivm__memory *memory, size_t size);
 void *ivm__allocate_zeroed(ivm__memory *memory, size_t size);
 void *ivm__resize(ivm__memory *memory, void *old, size_t size_old, size_t size_new);
 void ivm__release(ivm__memory *memory, void *block, size_t size); /* NULL is fine */
+/* A block of `size` bytes, a multiple of 64, that begins at a cache line. An allocator that keeps such blocks at lines by itself, as jemalloc does,
+ * is asked for just that many bytes, so that a power of two fills its size class; any other for some more. *before: how far the block begins
+ * before what is given, to be said when it is released. */
+#define IVM__LINE_BYTES 64u
+void *ivm__lines_allocate(ivm__memory *memory, size_t size, uint8_t *before);
+void ivm__lines_release(ivm__memory *memory, void *lines, size_t size, uint8_t before); /* NULL is fine */
+size_t ivm__lines_padding(uint8_t before);                                              /* what the block holds beyond its lines */
 /* A copy with a null byte; released with size + 1. */
 char *ivm__text_copy(ivm__memory *memory, const char *text, size_t size);
 

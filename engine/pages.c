@@ -4,17 +4,13 @@
  *     a directory holds its pages           references of a page      = directories that point to it
  *
  * The store writes only where both counts are 1, and copies first where they are not: what a snapshot holds never changes. Taking a
- * snapshot is one addition; the first write after it copies the directory (8 bytes and an addition a page), each page first written to after
+ * snapshot is one addition; the first write after it copies the directory (16 bytes and an addition a page), each page first written to after
  * it is copied once. Counts are atomic because snapshots are closed from any thread; only the writer takes new references.
  *
- * Rows begin at a multiple of 64 bytes whatever the allocator gives: the page starts up to 48 bytes into its block and remembers how far. */
+ * Rows begin at a cache line and fill a block alone, so that a page takes no more than its rows do. */
 #include "pages.h"
 
-#define PAGE_ALIGNMENT 64u
-#define BLOCK_ALIGNMENT 16u /* what an allocator promises */
 #define DIRECTORY_PAGES_MIN 4u
-
-static_assert(sizeof(ivm__page) == PAGE_ALIGNMENT, "rows follow a page's head at a cache line's start");
 
 uint32_t ivm__page_shift(uint32_t stride)
 {
@@ -28,33 +24,36 @@ uint32_t ivm__page_shift(uint32_t stride)
 
 /* ---- Pages ----------------------------------------------------------------------------------------------------------------------- */
 
-static ivm__page *page_create(ivm__memory *memory, size_t rows_bytes)
+/* Rows of any length take whole lines. */
+static uint32_t rows_bytes_of(const ivm__store *store)
 {
-    size_t bytes = sizeof(ivm__page) + rows_bytes + PAGE_ALIGNMENT - BLOCK_ALIGNMENT;
-    uint8_t *block = ivm__allocate(memory, bytes);
-    if (!block) {
+    return ((store->layout->stride << store->page_shift) + IVM__LINE_BYTES - 1) & ~(IVM__LINE_BYTES - 1);
+}
+
+static ivm__page *page_create(ivm__memory *memory, uint32_t rows_bytes, uint8_t **rows)
+{
+    ivm__page *page = ivm__allocate(memory, sizeof *page);
+    if (!page) {
         return NULL;
     }
-    uint8_t before = (uint8_t)(-(uintptr_t)block & (PAGE_ALIGNMENT - 1));
-    ivm__page *page = (ivm__page *)(void *)(block + before);
+    *rows = ivm__lines_allocate(memory, rows_bytes, &page->before);
+    if (!*rows) {
+        ivm__release(memory, page, sizeof *page);
+        return NULL;
+    }
     atomic_init(&page->references, 1);
-    page->bytes = (uint32_t)bytes;
-    page->padding[0] = before;
+    page->bytes = rows_bytes;
     return page;
 }
 
-static void page_release(ivm__page *page, ivm__memory *memory)
+static void page_release(ivm__page *page, uint8_t *rows, ivm__memory *memory)
 {
     uint32_t references = atomic_fetch_sub_explicit(&page->references, 1, memory_order_acq_rel);
     assert(references > 0);
     if (references == 1) {
-        ivm__release(memory, (uint8_t *)page - page->padding[0], page->bytes);
+        ivm__lines_release(memory, rows, page->bytes, page->before);
+        ivm__release(memory, page, sizeof *page);
     }
-}
-
-static size_t rows_bytes_of(const ivm__store *store)
-{
-    return (size_t)store->layout->stride << store->page_shift;
 }
 
 static bool page_is_shared(const ivm__page *page)
@@ -65,18 +64,20 @@ static bool page_is_shared(const ivm__page *page)
 /* The directory is the store's own already. */
 static ivm_status page_own(ivm__store *store, uint32_t index)
 {
-    ivm__page *page = store->pages->page[index];
+    ivm__pages *pages = store->pages;
+    ivm__page *page = pages->page[index];
     if (ivm__likely(!page_is_shared(page))) {
         return IVM_OK;
     }
-    size_t rows_bytes = rows_bytes_of(store);
-    ivm__page *own = page_create(store->memory, rows_bytes);
+    uint8_t *rows;
+    ivm__page *own = page_create(store->memory, page->bytes, &rows);
     if (!own) {
         return IVM_OUT_OF_MEMORY;
     }
-    memcpy(own->rows, page->rows, rows_bytes);
-    store->pages->page[index] = own;
-    page_release(page, store->memory);
+    memcpy(rows, pages->rows[index], page->bytes);
+    page_release(page, pages->rows[index], store->memory);
+    pages->page[index] = own;
+    pages->rows[index] = rows;
     return IVM_OK;
 }
 
@@ -84,7 +85,7 @@ static ivm_status page_own(ivm__store *store, uint32_t index)
 
 static size_t directory_bytes(uint32_t capacity)
 {
-    return sizeof(ivm__pages) + (size_t)capacity * sizeof(ivm__page *);
+    return sizeof(ivm__pages) + (size_t)capacity * (sizeof(uint8_t *) + sizeof(ivm__page *));
 }
 
 static ivm__pages *directory_create(ivm__memory *memory, uint32_t capacity)
@@ -94,6 +95,7 @@ static ivm__pages *directory_create(ivm__memory *memory, uint32_t capacity)
         atomic_init(&pages->references, 1);
         pages->count = 0;
         pages->capacity = capacity;
+        pages->page = (ivm__page **)(void *)(pages->rows + capacity);
     }
     return pages;
 }
@@ -115,7 +117,8 @@ static ivm_status directory_own(ivm__store *store, uint32_t capacity)
     if (!own) {
         return IVM_OUT_OF_MEMORY;
     }
-    memcpy(own->page, pages->page, pages->count * sizeof(ivm__page *));
+    memcpy(own->rows, pages->rows, pages->count * sizeof *pages->rows);
+    memcpy(own->page, pages->page, pages->count * sizeof *pages->page);
     own->count = pages->count;
     store->pages = own;
     if (!shared) {
@@ -148,7 +151,7 @@ void ivm__pages_release(ivm__pages *pages, ivm__memory *memory)
         return;
     }
     for (uint32_t i = 0; i < pages->count; i++) {
-        page_release(pages->page[i], memory);
+        page_release(pages->page[i], pages->rows[i], memory);
     }
     ivm__release(memory, pages, directory_bytes(pages->capacity));
 }
@@ -169,11 +172,12 @@ ivm_status ivm__pages_reserve(ivm__store *store, uint64_t first, uint64_t end)
         IVM_TRY(page_own(store, i));
     }
     while (store->pages->count < needed) {
-        ivm__page *page = page_create(store->memory, rows_bytes_of(store));
+        ivm__pages *pages = store->pages;
+        ivm__page *page = page_create(store->memory, rows_bytes_of(store), &pages->rows[pages->count]);
         if (!page) {
             return IVM_OUT_OF_MEMORY;
         }
-        store->pages->page[store->pages->count++] = page;
+        pages->page[pages->count++] = page;
     }
     return IVM_OK;
 }

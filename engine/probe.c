@@ -12,9 +12,9 @@
 static void slots_prefetch(const ivm__index *index, const uint64_t *hashes, uint32_t count)
 {
     const uint64_t *slots = index->slots;
-    uint32_t shift = 64 - index->slots_log2;
+    uint64_t capacity = index->slots_capacity;
     for (uint32_t i = 0; i < count; i++) {
-        ivm__prefetch(&slots[hashes[i] >> shift]);
+        ivm__prefetch(&slots[(hashes[i] >> 32) * capacity >> 32]);
     }
 }
 
@@ -22,12 +22,12 @@ static void slots_prefetch(const ivm__index *index, const uint64_t *hashes, uint
 static void candidates_find(const ivm__index *index, const ivm__keys *keys, uint32_t first, uint32_t count, ivm__row_id *candidates)
 {
     const uint64_t *slots = index->slots, *hashes = keys->hashes + first;
-    uint32_t shift = 64 - index->slots_log2, mask = ivm__index_mask(index);
+    uint64_t capacity = index->slots_capacity;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t tag = (uint32_t)(hashes[i] >> 32), at = (uint32_t)(hashes[i] >> shift);
+        uint32_t tag = (uint32_t)(hashes[i] >> 32), at = (uint32_t)(tag * capacity >> 32);
         uint64_t slot = slots[at];
         while (slot != 0 && ivm__slot_tag(slot) != tag) {
-            at = (at + 1) & mask;
+            at = ivm__index_next(index, at);
             slot = slots[at];
         }
         candidates[i] = ivm__slot_row(slot);
@@ -50,7 +50,7 @@ static void places_prefetch(const ivm__index *index, const ivm__row_id *candidat
 {
     for (uint32_t i = 0; i < count; i++) {
         if (candidates[i] != IVM__ROW_NONE) {
-            ivm__prefetch(&index->place[candidates[i]]);
+            ivm__prefetch(ivm__index_place(index, candidates[i]));
         }
     }
 }
@@ -111,7 +111,7 @@ static uint32_t block_word_rows(const ivm__index *index, const ivm__keys *keys, 
                                 const ivm__row_id *candidates, uint32_t *restrict positions, ivm__row_id *restrict rows)
 {
     const ivm__store *store = index->store;
-    ivm__page *const *page = store->pages->page;
+    uint8_t *const *page = store->pages->rows;
     const uint64_t *words = keys->words + first;
     uint32_t shift = store->page_shift, mask = store->page_mask, found = 0;
     size_t stride = store->layout->stride, offset = store->layout->offsets[index->columns[0]];
@@ -120,7 +120,7 @@ static uint32_t block_word_rows(const ivm__index *index, const ivm__keys *keys, 
         if (ivm__unlikely(row == IVM__ROW_NONE)) {
             continue;
         }
-        if (ivm__unlikely(ivm__word_at(page[row >> shift]->rows + (row & mask) * stride + offset) != words[i])) {
+        if (ivm__unlikely(ivm__word_at(page[row >> shift] + (row & mask) * stride + offset) != words[i])) {
             row = row_find(index, keys, first + i);
         }
         positions[found] = first + i;
@@ -188,7 +188,7 @@ static uint32_t block_word_places(const ivm__index *index, const ivm__keys *keys
 {
     static const ivm__row_header one = { .weight = 1, .touch = 0 };
     const ivm__store *store = index->store;
-    ivm__page *const *page = store->pages->page;
+    uint8_t *const *page = store->pages->rows;
     const uint64_t *words = keys->words + first;
     uint32_t shift = store->page_shift, mask = store->page_mask, count = block_keys(keys, first), found = 0;
     size_t stride = store->layout->stride, offset = store->layout->offsets[index->columns[0]];
@@ -199,13 +199,13 @@ static uint32_t block_word_places(const ivm__index *index, const ivm__keys *keys
         if (ivm__unlikely(row == IVM__ROW_NONE)) {
             continue;
         }
-        const uint8_t *place = page[row >> shift]->rows + (row & mask) * stride;
+        const uint8_t *place = page[row >> shift] + (row & mask) * stride;
         if (ivm__unlikely(ivm__word_at(place + offset) != words[i])) {
             row = row_find(index, keys, first + i);
             if (row == IVM__ROW_NONE) {
                 continue;
             }
-            place = page[row >> shift]->rows + (row & mask) * stride;
+            place = page[row >> shift] + (row & mask) * stride;
         }
         differs |= (ivm__word_at(place) ^ want) | (row >= end);
         at[found] = place;
@@ -253,7 +253,7 @@ uint32_t ivm__index_probe_cells(const ivm__index *index, const ivm__keys *keys, 
 static void blocks_prefetch(const ivm__index *index, const ivm__row_id *candidates, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t place = candidates[i] == IVM__ROW_NONE ? IVM__ROW_NONE : index->place[candidates[i]];
+        uint32_t place = candidates[i] == IVM__ROW_NONE ? IVM__ROW_NONE : *ivm__index_place(index, candidates[i]);
         if (place != IVM__ROW_NONE) {
             ivm__prefetch(ivm__block_at(index, place));
         }
@@ -270,7 +270,7 @@ static uint32_t list_rows(const ivm__index *index, ivm__probe *probe, uint32_t c
         const ivm__block *block = ivm__block_at(index, place);
         uint32_t count = block->count - at < capacity - found ? block->count - at : capacity - found;
         if (block->next != IVM__BLOCK_NONE) {
-            ivm__prefetch(&index->blocks[block->next]);
+            ivm__prefetch(ivm__index_block(index, block->next));
         }
         for (uint32_t i = 0; i < count; i++) {
             positions[found + i] = probe->key;
@@ -351,9 +351,10 @@ uint32_t ivm__index_probe(const ivm__index *index, const ivm__keys *keys, ivm__p
 /* The key's next slot, from *distance slots past its home on. *distance is left one past it. */
 static ivm__row_id slot_find(const ivm__index *index, const uint64_t *words, uint64_t hash, uint32_t *distance)
 {
-    uint32_t mask = ivm__index_mask(index), tag = (uint32_t)(hash >> 32), home = ivm__index_home(index, tag);
-    uint64_t slot;
-    while ((slot = index->slots[(home + *distance) & mask]) != 0) {
+    uint32_t tag = (uint32_t)(hash >> 32);
+    uint64_t place = (uint64_t)ivm__index_home(index, tag) + *distance, slot;
+    uint32_t at = (uint32_t)(place < index->slots_capacity ? place : place - index->slots_capacity);
+    for (; (slot = index->slots[at]) != 0; at = ivm__index_next(index, at)) {
         ++*distance;
         ivm__row_id row = ivm__slot_row(slot);
         if (ivm__slot_tag(slot) == tag && ivm__index_row_has(index, ivm__store_row(index->store, row), words)) {
@@ -376,7 +377,7 @@ static ivm__row_id list_find(const ivm__index *index, const uint64_t *words, uin
         if (row == IVM__ROW_NONE) {
             return row;
         }
-        place = index->place[row];
+        place = *ivm__index_place(index, row);
     } else {
         row = ivm__block_at(index, place)->rows[place & 15];
     }

@@ -25,8 +25,9 @@ uint32_t ivm__index_absent(const ivm__index *index, const ivm__keys *keys, uint3
     uint8_t present[IVM__CHUNK_ROWS];
     uint32_t count = 0;
     assert(index->unique && keys->rows_count <= IVM__CHUNK_ROWS);
-    if (index->covers && index->used > 0) {
-        return ivm__cover_absent(index->covers, keys, absent);
+    const ivm__cover *cover = index->used > 0 ? ivm__index_cover_any(index) : NULL;
+    if (cover) {
+        return ivm__cover_absent(cover, keys, absent);
     }
     if (present_find(index, keys, present)) {
         return 0;

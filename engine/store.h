@@ -19,7 +19,8 @@
 
 typedef uint32_t ivm__row_id;
 #define IVM__ROW_NONE UINT32_MAX
-#define IVM__PAGE_BYTES 16384u /* about: a page holds a power of two of rows */
+#define IVM__PAGE_BYTES                                                                                                                    \
+    12288u /* at most, or one row's: a page holds a power of two of rows. Allocators keep blocks below 16 KB close together. */
 
 typedef enum ivm__reading { IVM__READ_OLD, IVM__READ_CUR } ivm__reading;
 
@@ -44,18 +45,19 @@ typedef struct ivm__touch {
     ivm__row_id row;
 } ivm__touch;
 
+/* What is to be known of a page beside its rows, which fill a block of their own: with the two in one a page of 8 KB would take 10. */
 typedef struct ivm__page {
     _Atomic uint32_t references;
-    uint32_t bytes;
-    uint8_t padding[56];
-    uint8_t rows[];
+    uint32_t bytes; /* of rows */
+    uint8_t before; /* see ivm__lines_release() */
 } ivm__page;
 
 /* A directory of pages; a snapshot holds a reference to one. */
 typedef struct ivm__pages {
     _Atomic uint32_t references;
     uint32_t count, capacity;
-    ivm__page *page[];
+    ivm__page **page; /* of each page, behind rows[capacity] */
+    uint8_t *rows[];
 } ivm__pages;
 
 typedef struct ivm__heavy {
@@ -109,7 +111,7 @@ void ivm__store_clear(ivm__store *store);
 
 static inline uint8_t *ivm__store_row(const ivm__store *store, ivm__row_id row)
 {
-    return store->pages->page[row >> store->page_shift]->rows + (size_t)(row & store->page_mask) * store->layout->stride;
+    return store->pages->rows[row >> store->page_shift] + (size_t)(row & store->page_mask) * store->layout->stride;
 }
 int64_t ivm__store_heavy(const ivm__store *store, ivm__row_id row);
 static inline ivm__weight ivm__store_weight_at(const ivm__store *store, ivm__row_id row, const uint8_t *at, ivm__reading reading)

@@ -101,14 +101,14 @@ uint32_t ivm__store_changes_last(const ivm__store *store, uint32_t *next, uint32
 
 /* Where rows lie, as plain numbers. */
 typedef struct places {
-    ivm__page *const *page;
+    uint8_t *const *page;
     uint32_t shift, mask;
     size_t stride;
 } places;
 
 static inline const uint8_t *place(const places *at, ivm__row_id row, uint32_t offset)
 {
-    return at->page[row >> at->shift]->rows + (row & at->mask) * at->stride + offset;
+    return at->page[row >> at->shift] + (row & at->mask) * at->stride + offset;
 }
 
 static void places_prefetch(const places *at, const ivm__row_id *rows, uint32_t count, uint32_t offset)
@@ -153,7 +153,7 @@ void ivm__store_gather(const ivm__store *store, const ivm__row_id *rows, uint32_
     const ivm__layout *layout = store->layout;
     assert(column < layout->columns_count && out->cells && out->type == layout->types[column]);
     assert(out->nulls || !layout->nullable[column]);
-    places at = { store->pages->page, store->page_shift, store->page_mask, layout->stride };
+    places at = { store->pages->rows, store->page_shift, store->page_mask, layout->stride };
     uint32_t offset = layout->offsets[column];
     places_prefetch(&at, rows, count, offset);
     if (ivm__type_is_wide(out->type)) {

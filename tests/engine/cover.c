@@ -8,6 +8,8 @@
 #define KEYS 6000u
 #define COVERS 2u
 #define ABSENT UINT64_MAX
+#define FEW 20u
+#define MANY 1000u
 
 /* A keyed store {key, a, b} with covers of a and b, and what must be in it: by the number of a key its a and its row (b = ~a). Keys 0 and 1
  * are those that stand for a free slot in the covers, and the rest lie apart or close together. */
@@ -20,6 +22,7 @@ typedef struct world {
     ivm__index *index;
     ivm__cover *covers[COVERS];
     uint64_t random;
+    uint64_t values;                             /* a is less; so few that covers are made in words, or so many that they are not */
     uint64_t key[KEYS], a[KEYS], a_before[KEYS]; /* ABSENT: not there */
     ivm__row_id row[KEYS], row_before[KEYS];
 } world;
@@ -43,6 +46,7 @@ static world *begin(uint64_t seed)
     uint32_t column = 0;
     world *it = calloc(1, sizeof *it);
     it->random = seed;
+    it->values = MANY;
     test_allocator_init(&it->counted);
     ivm_allocator functions = test_allocator_functions(&it->counted);
     ivm__memory_init(&it->memory, &functions);
@@ -71,7 +75,7 @@ static void covers_make(world *it)
 {
     for (uint32_t c = 0; c < COVERS; c++) {
         cr_assert_eq(ivm__index_cover(it->index, 1 + c, &it->covers[c]), IVM_OK);
-        cr_assert_eq(it->covers[c]->free, it->key[c]);
+        cr_assert(it->covers[c]->words || it->covers[c]->free == it->key[c]);
     }
 }
 
@@ -119,14 +123,24 @@ static void cover_check(world *it, const ivm__cover *cover)
     }
     cr_assert_eq(hits, there);
     absent_check(it, cover, keys);
-    cr_assert_eq(cover->used + cover->has_free, there);
-    cr_assert(cover->used * 2 <= cover->capacity);
+    if (cover->words) {
+        const char *wrong = ivm__cover_words_validate(cover->words);
+        cr_assert_null(wrong, "%s", wrong);
+        cr_assert_eq(cover->words->used, there);
+        cr_assert(cover->words->used * 2ull <= cover->words->capacity);
+    } else {
+        cr_assert_eq(cover->used + cover->has_free, there);
+        cr_assert(cover->used * 2 <= cover->capacity);
+    }
     ivm__arena_reset(&it->arena);
 }
 
 static void check(world *it)
 {
     for (uint32_t c = 0; c < COVERS; c++) {
+        if (it->index->doubles == 0) {
+            cr_assert_eq(ivm__index_cover(it->index, 1 + c, &it->covers[c]), IVM_OK); /* as one asks: made again where it must be */
+        }
         cover_check(it, it->covers[c]);
     }
     const char *wrong = ivm__index_validate(it->index);
@@ -144,7 +158,7 @@ static void body_write(world *it, uint32_t i, uint8_t *row)
 /* There is room. `append`: untouched at the end, as a batch of new rows comes. */
 static void key_insert(world *it, uint32_t i, bool append)
 {
-    it->a[i] = draw(it, 1000);
+    it->a[i] = draw(it, it->values);
     it->row[i] = append ? ivm__store_append(&it->store, 1) : ivm__store_put(&it->store, 1);
     body_write(it, i, ivm__store_row(&it->store, it->row[i]));
     ivm__store_link(&it->store, it->row[i]);
@@ -160,7 +174,7 @@ static void key_replace(world *it, uint32_t i)
 {
     uint8_t body[64];
     cr_assert_leq(it->layout->stride, sizeof body);
-    it->a[i] = draw(it, 1000);
+    it->a[i] = draw(it, it->values);
     body_write(it, i, body);
     cr_assert_eq(ivm__store_update(&it->store, it->row[i], body, &it->row[i]), IVM_OK);
 }
@@ -212,8 +226,9 @@ static void step(world *it, uint32_t changes)
 
 Test(engine_cover, follows_its_index_through_steps_and_undone_ones)
 {
-    for (uint64_t seed = 1; seed <= 6; seed++) {
+    for (uint64_t seed = 1; seed <= 12; seed++) {
         world *it = begin(seed);
+        it->values = seed > 6 ? FEW : MANY;
         if (seed % 2) {
             fill(it, 0, 5000);
             commit(it);
@@ -379,6 +394,142 @@ Test(engine_cover, out_of_memory_at_every_call)
     cr_assert_geq(failures, COVERS + 2);
     step(it, 1000);
     commit(it);
+    check(it);
+    end(it);
+}
+
+/* ---- In words ------------------------------------------------------------------------------------------------------------------------ */
+
+/* What a word's hash is made of, taken back: another word cannot have it. The seed goes in by an exclusive or at the start. */
+static uint64_t hash_undone(uint64_t hash)
+{
+    const uint64_t prime = 0x9FB21C651E98DF25ull;
+    uint64_t inverse = prime, out = hash;
+    for (int i = 0; i < 6; i++) {
+        inverse *= 2 - prime * inverse;
+    }
+    out ^= out >> 28 ^ out >> 56;
+    out *= inverse;
+    out ^= (out >> 35) + 8;
+    out *= inverse;
+    /* x ^ x <<< 49 ^ x <<< 24 has the order 64: the 63rd power takes the first one back. */
+    for (int i = 0; i < 63; i++) {
+        out ^= (out << 49 | out >> 15) ^ (out << 24 | out >> 40);
+    }
+    return out << 32 | out >> 32;
+}
+
+Test(engine_cover, a_hash_has_one_word)
+{
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        uint64_t mixed = hash_undone(ivm__hash_word(0, seed * seed));
+        for (uint64_t i = 1; i < 100; i++) {
+            uint64_t word = i % 2 ? i : i * 0x9E3779B97F4A7C15ull;
+            cr_assert_eq(hash_undone(ivm__hash_word(word, seed * seed)) ^ mixed, word);
+        }
+    }
+}
+
+Test(engine_cover, few_values_take_a_word_a_key)
+{
+    world *it = begin(61);
+    it->values = FEW;
+    fill(it, 0, 3000);
+    commit(it);
+    covers_make(it);
+    for (uint32_t i = 3000; i < KEYS; i += 50) {
+        fill(it, i, i + 50);
+        check(it);
+        commit(it);
+    }
+    cr_assert_not_null(it->covers[0]->words);
+    cr_assert_leq(ivm__cover_bytes(it->covers[0]), KEYS * sizeof(uint64_t) * 5 / 2 + 4096);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        key_delete(it, i);
+        if (i % 500 == 499) {
+            commit(it);
+            check(it);
+        }
+    }
+    cr_assert_eq(it->covers[0]->words->used, 0);
+    end(it);
+}
+
+/* More values than there are codes: the cover says nothing any more, until it is asked for and made again in pairs. */
+Test(engine_cover, values_become_many)
+{
+    for (int undone = 0; undone < 2; undone++) {
+        world *it = begin(62);
+        it->values = FEW;
+        fill(it, 0, 5000);
+        commit(it);
+        covers_make(it);
+        check(it);
+        const ivm__cover_words *words = it->covers[0]->words;
+        cr_assert_not_null(words);
+        it->values = MANY;
+        step(it, 3000);
+        cr_assert(words->failed);
+        cr_assert_null(ivm__index_cover_any(it->index));
+        uint32_t absent[1];
+        ivm__vector vector = { IVM_INT64, &it->key[5999], NULL };
+        ivm__chunk chunk = { .rows_count = 1, .columns_count = 1, .columns = &vector };
+        ivm__keys keys;
+        cr_assert_eq(ivm__index_keys(it->index, &it->arena, &chunk, NULL, false, &keys), IVM_OK);
+        cr_assert_eq(ivm__index_absent(it->index, &keys, absent), it->a[5999] == ABSENT);
+        if (undone) {
+            undo(it);
+        } else {
+            commit(it);
+        }
+        check(it);
+        cr_assert_eq(it->covers[0]->words != NULL, undone);
+        step(it, 1000);
+        commit(it);
+        check(it);
+        end(it);
+    }
+}
+
+Test(engine_cover, out_of_memory_at_every_call_in_words)
+{
+    world *it = begin(63);
+    it->values = FEW;
+    fill(it, 0, 4096);
+    commit(it);
+    for (uint32_t c = 0; c < COVERS; c++) {
+        bool failed = true;
+        for (uint64_t n = 1; failed; n++) {
+            test_allocator_arm(&it->counted, n);
+            ivm_status status = ivm__index_cover(it->index, 1 + c, &it->covers[c]);
+            failed = test_allocator_disarm(&it->counted);
+            cr_assert_eq(status, failed ? IVM_OUT_OF_MEMORY : IVM_OK);
+        }
+        cr_assert_not_null(it->covers[c]->words);
+    }
+    check(it);
+    uint64_t failures = 0;
+    for (bool failed = true; failed; failures += failed) {
+        test_allocator_arm(&it->counted, failures + 1);
+        ivm_status status = ivm__store_update_reserve(&it->store, 30000);
+        failed = test_allocator_disarm(&it->counted);
+        cr_assert_eq(status, failed ? IVM_OUT_OF_MEMORY : IVM_OK);
+        check(it);
+        if (failed) {
+            undo(it);
+        }
+    }
+    cr_assert_geq(failures, COVERS + 2);
+    it->values = MANY;
+    step(it, 1000);
+    commit(it);
+    bool failed = true;
+    for (uint64_t n = 1; failed; n++) {
+        test_allocator_arm(&it->counted, n);
+        ivm_status status = ivm__index_cover(it->index, 1, &it->covers[0]);
+        failed = test_allocator_disarm(&it->counted);
+        cr_assert_eq(status, failed ? IVM_OUT_OF_MEMORY : IVM_OK);
+    }
     check(it);
     end(it);
 }

@@ -342,7 +342,7 @@ Test(engine_store, nth_allocation_failing_changes_nothing, .fini = model_seed_te
         while (step_survives(seed, n, seed % 2)) {
             n++;
         }
-        cr_assert(n > 10, "%d", (int)n);
+        cr_assert(n > 8, "%d", (int)n);
     }
 }
 
