@@ -24,6 +24,7 @@ static const char help[] = "usage: ivm bench star [OPTIONS]\n"
                            "  --rows N         fact rows a round (default 2000000)\n"
                            "  --batch N        fact rows a batch (default: 1000, then 100000; 1000 for other changes)\n"
                            "  --sweep          inserts in batches of 1, 10 and so on to 1000000, at most 20000 of each\n"
+                           "  --threads N      of inserts: engines with so many threads too, in turn with those of one (default 1: none)\n"
                            "  --runs N         rounds that count, after one that does not (default 5)\n"
                            "  --json           one line per figure: engine_over_floor (the larger of those in batches of 1,000 and more),\n"
                            "                   floor_over_probe, and per batch size engine_ns, floor_ns and their ratio; of other\n"
@@ -35,26 +36,24 @@ static const char *const changes[] = { "inserts", "mixed", "update", "everything
 
 int star_command(int argc, char **argv)
 {
-    star_request request = { .rows = 2000000, .runs = 5 };
+    star_request request = { .rows = 2000000, .runs = 5, .threads = 1 };
     int shape = STAR4, zipf = 0, change = STAR_INSERTS, code;
     operand_list operands;
-    const option_definition options[] = { { "--shape", OPTION_WORD, &shape, shapes },
-                                          { "--keys", OPTION_WORD, &zipf, keys },
-                                          { "--change", OPTION_WORD, &change, changes },
-                                          { "--rows", OPTION_NUMBER, &request.rows },
-                                          { "--batch", OPTION_NUMBER, &request.batch },
-                                          { "--sweep", OPTION_FLAG, &request.sweep },
-                                          { "--runs", OPTION_NUMBER, &request.runs },
-                                          { "--json", OPTION_FLAG, &request.json },
-                                          { NULL } };
+    const option_definition options[] = { { "--shape", OPTION_WORD, &shape, shapes },    { "--keys", OPTION_WORD, &zipf, keys },
+                                          { "--change", OPTION_WORD, &change, changes }, { "--rows", OPTION_NUMBER, &request.rows },
+                                          { "--batch", OPTION_NUMBER, &request.batch },  { "--sweep", OPTION_FLAG, &request.sweep },
+                                          { "--runs", OPTION_NUMBER, &request.runs },    { "--threads", OPTION_NUMBER, &request.threads },
+                                          { "--json", OPTION_FLAG, &request.json },      { NULL } };
     if (!options_read(options, help, argc, argv, &operands, &code)) {
         return code;
     }
-    if (operands.count || request.runs > RUNS_MAX || request.rows > 100000000) {
-        return usage_error("bench star takes options only, and at most %d runs and 100000000 rows; --help says more", RUNS_MAX);
+    if (operands.count || request.runs > RUNS_MAX || request.rows > 100000000 || request.threads > IVM_THREADS_MAX) {
+        return usage_error("bench star takes options only, at most %d runs, 100000000 rows and %u threads; --help says more", RUNS_MAX,
+                           IVM_THREADS_MAX);
     }
-    if (change != STAR_INSERTS && (shape != STAR4 || zipf || request.sweep)) {
-        return usage_error("bench star: --change %s is about --shape star4 and --keys uniform, and has no --sweep", changes[change]);
+    if (change != STAR_INSERTS && (shape != STAR4 || zipf || request.sweep || request.threads > 1)) {
+        return usage_error("bench star: --change %s is about --shape star4 and --keys uniform, and has no --sweep nor --threads",
+                           changes[change]);
     }
     if (request.sweep && request.batch) {
         return usage_error("bench star: --sweep has batch sizes of its own, --batch gives one");

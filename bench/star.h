@@ -10,6 +10,7 @@ typedef struct star_request {
     star_name name;
     bool zipf;
     uint64_t rows, batch, runs; /* batch 0: those that the bars are about */
+    uint64_t threads;           /* of inserts: engines with so many are measured too; 1: none */
     bool sweep, json;
     char variant[32]; /* what figures are labelled with */
 } star_request;

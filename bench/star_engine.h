@@ -19,7 +19,7 @@ typedef struct star_options {
     const ivm_allocator *allocator;
     ivm_trust trust;
     uint32_t threads; /* 0: 1 */
-    bool transient; /* the fact table is, and dimensions are append_only */
+    bool transient;   /* the fact table is, and dimensions are append_only */
 } star_options;
 
 /* What fails ends the process with a line and exit code 2. */

@@ -13,7 +13,7 @@
 
 typedef struct batch_timing {
     uint64_t size, rows;
-    double engine[RUNS_MAX], floor[RUNS_MAX], ratio[RUNS_MAX];
+    double engine[RUNS_MAX], floor[RUNS_MAX], ratio[RUNS_MAX], threaded[RUNS_MAX], speedup[RUNS_MAX];
 } batch_timing;
 
 typedef struct inserts_bench {
@@ -52,12 +52,12 @@ static void engine_push(inserts_bench *bench, star_engine *star, size_t first, s
 }
 
 /* The floor's tables are made outside the clock; so are the engine's, which makes them when the first fact rows ask for them. */
-static double engine_pass(inserts_bench *bench, const batch_timing *timing)
+static double engine_pass(inserts_bench *bench, const batch_timing *timing, uint32_t threads)
 {
     const star_shape *shape = &bench->data.shape;
     size_t first = timing->rows / 2 < FIRST_FACT_ROWS ? timing->rows / 2 : FIRST_FACT_ROWS;
     star_engine star;
-    star_engine_open(&star, shape, &(star_options){ .grouped = shape->dimensions });
+    star_engine_open(&star, shape, &(star_options){ .grouped = shape->dimensions, .threads = threads });
     ivm_batch *batch = star_batch(&star);
     for (uint32_t d = 0; d < shape->dimensions; d++) {
         star_batch_dimension(&star, batch, d, (star_part){ &bench->data, 0, star_dimension_rows(shape, d) });
@@ -89,8 +89,12 @@ static void round_run(inserts_bench *bench, size_t round)
     for (size_t s = 0; s < bench->sizes_count; s++) {
         batch_timing *timing = &bench->timings[s];
         timing->floor[place] = floor_pass(bench, timing);
-        timing->engine[place] = engine_pass(bench, timing);
+        timing->engine[place] = engine_pass(bench, timing, 1);
         timing->ratio[place] = timing->engine[place] / timing->floor[place];
+        if (bench->request->threads > 1) {
+            timing->threaded[place] = engine_pass(bench, timing, (uint32_t)bench->request->threads);
+            timing->speedup[place] = timing->engine[place] / timing->threaded[place];
+        }
     }
     bench->probe[place] = probe_pass(bench, last->rows);
     bench->probe_ratio[place] = last->floor[place] / bench->probe[place];
@@ -104,6 +108,18 @@ static void figure_of(const inserts_bench *bench, const char *metric, spread val
                           value.low, value.high, bench->runs, timing ? timing->rows : bench->data.shape.fact_rows });
 }
 
+static void threads_print(const inserts_bench *bench, batch_timing *timing)
+{
+    spread threaded = spread_of(timing->threaded, bench->runs), speedup = spread_of(timing->speedup, bench->runs);
+    figure_of(bench, "threaded_ns", threaded, timing);
+    figure_of(bench, "one_thread_over_threads", speedup, timing);
+    if (!bench->request->json) {
+        printf("%-20s batches of %7llu   %llu threads %5.1f ns a fact row   one thread over them %.2f (%.2f to %.2f)\n",
+               bench->request->variant, (unsigned long long)timing->size, (unsigned long long)bench->request->threads, threaded.median,
+               speedup.median, speedup.low, speedup.high);
+    }
+}
+
 static spread size_print(inserts_bench *bench, batch_timing *timing)
 {
     spread floor = spread_of(timing->floor, bench->runs), engine = spread_of(timing->engine, bench->runs);
@@ -115,6 +131,9 @@ static spread size_print(inserts_bench *bench, batch_timing *timing)
         printf("%-20s batches of %7llu   engine %7.1f ns a fact row   floor %6.1f   engine over floor %.2f (%.2f to %.2f)   %llu rows\n",
                bench->request->variant, (unsigned long long)timing->size, engine.median, floor.median, ratio.median, ratio.low, ratio.high,
                (unsigned long long)timing->rows);
+    }
+    if (bench->request->threads > 1) {
+        threads_print(bench, timing);
     }
     return ratio;
 }

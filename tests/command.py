@@ -105,6 +105,7 @@ MEASUREMENTS = [
     (["star", "--rows", "4000", "--runs", "2"], ["engine_over_floor", "floor_over_probe", "engine_ns", "floor_ns"]),
     (["star", "--rows", "4000", "--runs", "1", "--shape", "star4l", "--keys", "zipf", "--batch", "700"], ["engine_over_floor"]),
     (["star", "--rows", "4000", "--runs", "1", "--shape", "wide", "--clock", "cpu"], ["engine_over_floor"]),
+    (["star", "--rows", "9000", "--runs", "1", "--batch", "5000", "--threads", "2"], ["threaded_ns", "one_thread_over_threads"]),
     (["star", "--rows", "1500", "--runs", "1", "--sweep"], ["engine_over_floor_of_batch"]),
     (["star", "--rows", "4000", "--runs", "1", "--change", "mixed", "--batch", "100"], ["mixed_ns"]),
     (["star", "--rows", "4000", "--runs", "1", "--change", "update"], ["update_ns"]),
