@@ -176,11 +176,12 @@ ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row) IVM_MUST_CHECK;
  * linked. Room for `rows` such updates must have been made. */
 ivm_status ivm__store_update_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
 ivm_status ivm__store_update(ivm__store *store, ivm__row_id old, const uint8_t *row, ivm__row_id *replaced) IVM_MUST_CHECK;
-/* The same for a row whose texts stay what they are, in place, where that may be: two copies of the body in place of two touches. Its id stays. A row
- * is overwritten once a step. Walks of changes by id do not tell of it: `overwritten` does. Room must have been made. Fails for memory alone. */
-ivm_status ivm__store_overwrite_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
+/* Rows whose texts stay what they are, written in place where that may be: a copy of the body instead of two touches. Their ids stay. Between begin,
+ * which keeps the old bodies and says where the rows lie, and end the caller writes cells; changed[i]: whether row i is another one now. A row is
+ * overwritten once a step. Walks of changes by id do not tell of it: `overwritten` does. Fails for memory alone: nothing is kept then. */
 bool ivm__store_may_overwrite(const ivm__store *store, ivm__row_id row);
-ivm_status ivm__store_overwrite(ivm__store *store, ivm__row_id row, const uint8_t *with) IVM_MUST_CHECK;
+ivm_status ivm__store_overwrite_begin(ivm__store *store, const ivm__row_id *rows, uint32_t count, uint8_t **at) IVM_MUST_CHECK;
+void ivm__store_overwrite_end(ivm__store *store, const uint8_t *changed, uint32_t count);
 /* The weight after, of a touched row. In a step it may be anything of 128 bits; when the step commits it must fit int64. */
 void ivm__store_weight_set(ivm__store *store, ivm__row_id row, ivm__weight after);
 /* Touches and adds. */

@@ -1,10 +1,10 @@
 /* Rows overwritten in place: what an update costs where nobody must find the old and the new row side by side. The row keeps its id and its weight of
  * 1; its old body goes to a list that is the undo log while the step lasts and, one step longer, the changes that can be read.
  *
- *     update (store_step.c)   one row gone, another one come: two touches, a free id, both found by readers       overwrite   one copy each way
+ *     update (store_step.c)   one row gone, another one come: two touches, a free id, both found by readers       overwrite   one copy
  *
  * Only for rows that no index finds and no other view reads. Snapshots keep the old body: their pages are copied before they are written.
- * Cost: two copies of the body. */
+ * Cost: a copy of the body, and what is written. */
 #include "pages.h"
 #include "store_inside.h"
 
@@ -28,7 +28,7 @@ void ivm__store_overwritten_free(ivm__store *store)
     list_free(store, &store->overwritten_last);
 }
 
-ivm_status ivm__store_overwrite_reserve(ivm__store *store, uint64_t rows)
+static ivm_status list_reserve(ivm__store *store, uint64_t rows)
 {
     ivm__overwritten *list = &store->overwritten;
     uint64_t needed = list->count + rows;
@@ -42,16 +42,38 @@ bool ivm__store_may_overwrite(const ivm__store *store, ivm__row_id row)
     return store->overwrites && !store->indexes && header->touch == 0 && header->weight == 1 && row < store->step_end;
 }
 
-ivm_status ivm__store_overwrite(ivm__store *store, ivm__row_id row, const uint8_t *with)
+ivm_status ivm__store_overwrite_begin(ivm__store *store, const ivm__row_id *rows, uint32_t count, uint8_t **at)
 {
     ivm__overwritten *list = &store->overwritten;
-    assert(ivm__store_may_overwrite(store, row) && list->count < list->rows_capacity && list->count < list->bodies_capacity);
-    IVM_TRY(ivm__page_own(store, row));
-    uint8_t *body = ivm__store_row(store, row) + IVM__ROW_HEADER;
-    list->rows[list->count] = row;
-    memcpy(list->bodies + list->count++ * body_bytes(store), body, body_bytes(store));
-    memcpy(body, with + IVM__ROW_HEADER, body_bytes(store));
+    IVM_TRY(list_reserve(store, count));
+    for (uint32_t i = 0; i < count; i++) {
+        IVM_TRY(ivm__page_own(store, rows[i]));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        assert(ivm__store_may_overwrite(store, rows[i]));
+        at[i] = ivm__store_row(store, rows[i]);
+        list->rows[list->count] = rows[i];
+        memcpy(list->bodies + list->count++ * body_bytes(store), at[i] + IVM__ROW_HEADER, body_bytes(store));
+    }
     return IVM_OK;
+}
+
+void ivm__store_overwrite_end(ivm__store *store, const uint8_t *changed, uint32_t count)
+{
+    ivm__overwritten *list = &store->overwritten;
+    uint32_t first = list->count - count, kept = first;
+    assert(list->count >= count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!changed[i]) {
+            continue;
+        }
+        if (kept != first + i) {
+            list->rows[kept] = list->rows[first + i];
+            memcpy(list->bodies + kept * body_bytes(store), list->bodies + (first + i) * body_bytes(store), body_bytes(store));
+        }
+        kept++;
+    }
+    list->count = kept;
 }
 
 void ivm__store_overwritten_commit(ivm__store *store)

@@ -195,9 +195,6 @@ static ivm_status read_groups(ivm__aggregate *self, ivm__step *step, const uint3
 static ivm_status publish_row(ivm__aggregate *self, uint32_t group, const uint8_t *row)
 {
     ivm__group_tail *tail = ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, group));
-    if (row && tail->row != IVM__ROW_NONE && !self->texts_change && ivm__store_may_overwrite(&self->result, tail->row)) {
-        return ivm__store_overwrite(&self->result, tail->row, row);
-    }
     if (row && tail->row != IVM__ROW_NONE) {
         return ivm__store_update(&self->result, tail->row, row, &tail->row);
     }
@@ -293,8 +290,7 @@ static ivm_status publish_present(ivm__aggregate *self, ivm__step *step, const u
     IVM_TRY(read_groups(self, step, groups, count, &values));
     IVM_TRY(check_having(self, step, values, passes));
     uint8_t *bodies = write_bodies(self, step, groups, values, changed);
-    if (!bodies || ivm__store_update_reserve(&self->result, count) != IVM_OK ||
-        ivm__store_overwrite_reserve(&self->result, count) != IVM_OK) {
+    if (!bodies || ivm__store_update_reserve(&self->result, count) != IVM_OK) {
         return ivm__fail_memory(step->error);
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -304,6 +300,55 @@ static ivm_status publish_present(ivm__aggregate *self, ivm__step *step, const u
         }
     }
     return IVM_OK;
+}
+
+/* Groups whose rows are written where they lie: each of `rows` may be. */
+static ivm_status publish_in_place(ivm__aggregate *self, ivm__step *step, const uint32_t *groups, const ivm__row_id *rows, uint32_t count)
+{
+    ivm__chunk *values = NULL;
+    uint8_t changed[IVM__CHUNK_ROWS], *at[IVM__CHUNK_ROWS];
+    IVM_TRY(read_groups(self, step, groups, count, &values));
+    if (ivm__store_overwrite_begin(&self->result, rows, count, at) != IVM_OK) {
+        return ivm__fail_memory(step->error);
+    }
+    memset(changed, 0, count);
+    for (uint32_t c = self->groups_count; c < self->columns_count; c++) {
+        ivm__layout_write(self->result.layout, c, &values->columns[c], count, at, changed);
+    }
+    ivm__store_overwrite_end(&self->result, changed, count);
+    return IVM_OK;
+}
+
+static ivm__row_id *row_of(ivm__aggregate *self, uint32_t group)
+{
+    return &ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, group))->row;
+}
+
+/* Groups that are there; those that have a row already are told apart, once all rows are sent for. */
+static ivm_status publish_there(ivm__aggregate *self, ivm__step *step, uint32_t *groups, uint32_t count)
+{
+    uint32_t standing[IVM__CHUNK_ROWS], standing_count = 0, others = 0;
+    ivm__row_id rows[IVM__CHUNK_ROWS];
+    if (!self->result.overwrites || self->texts_change || self->having) {
+        return publish_present(self, step, groups, count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        rows[i] = *row_of(self, groups[i]);
+        if (rows[i] != IVM__ROW_NONE) {
+            __builtin_prefetch(ivm__store_row(&self->result, rows[i]), 1);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        bool stands = rows[i] != IVM__ROW_NONE && ivm__store_may_overwrite(&self->result, rows[i]);
+        rows[standing_count] = rows[i];
+        standing[standing_count] = groups[others] = groups[i];
+        standing_count += stands;
+        others += !stands;
+    }
+    if (standing_count) {
+        IVM_TRY(publish_in_place(self, step, standing, rows, standing_count));
+    }
+    return others ? publish_present(self, step, groups, others) : IVM_OK;
 }
 
 static ivm_status publish_gone(ivm__aggregate *self, ivm__step *step, uint32_t group)
@@ -334,13 +379,13 @@ static ivm_status publish(ivm__aggregate *self, ivm__step *step)
         }
         groups[count++] = group;
         if (count == IVM__CHUNK_ROWS) {
-            IVM_TRY(publish_present(self, step, groups, count));
+            IVM_TRY(publish_there(self, step, groups, count));
             ivm__arena_back(step->scratch, mark);
             count = 0;
         }
     }
     if (count) {
-        IVM_TRY(publish_present(self, step, groups, count));
+        IVM_TRY(publish_there(self, step, groups, count));
         ivm__arena_back(step->scratch, mark);
     }
     return IVM_OK;
