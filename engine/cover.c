@@ -235,7 +235,7 @@ void ivm__cover_clear(ivm__cover *cover)
     cover->has_free = false;
 }
 
-void ivm__cover_free(ivm__cover *cover)
+static void cover_free(ivm__cover *cover)
 {
     ivm__memory *memory = cover->index->store->memory;
     ivm__release(memory, cover->slots, cover->capacity * sizeof *cover->slots);
@@ -246,7 +246,7 @@ void ivm__index_covers_drop(ivm__index *index)
 {
     for (ivm__cover *cover = index->covers, *next; cover; cover = next) {
         next = cover->next;
-        ivm__cover_free(cover);
+        cover_free(cover);
     }
     index->covers = NULL;
 }
@@ -306,7 +306,7 @@ ivm_status ivm__index_cover(ivm__index *index, uint32_t column, ivm__cover **cov
     made->column = column;
     made->free = ivm__hash_word(column, index->store->seed);
     if (ivm__cover_reserve(made, index->used + index->store->reserved) != IVM_OK) {
-        ivm__cover_free(made);
+        cover_free(made);
         return IVM_OUT_OF_MEMORY;
     }
     fill(made);

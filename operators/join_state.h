@@ -196,14 +196,11 @@ const ivm__index *ivm__join_index_find(const ivm__join_leaf *leaf, const ivm__jo
 ivm_status ivm__join_term_misses(const ivm__join_run *run, const ivm__term *term, bool *misses) IVM_MUST_CHECK;
 /* Compact rows of the driver as a chunk of the join's columns, nothing copied. NULL: out of memory. */
 ivm__chunk *ivm__join_driver_chunk(const ivm__join_run *run, const ivm__chunk *compact);
-/* Carries compact rows of the driver through all probes. */
-ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact) IVM_MUST_CHECK;
 /* Carries a chunk of the join's columns through the probes from the depth-th on, and emits what comes out. */
 ivm_status ivm__join_probe_chunk(ivm__join_run *run, uint32_t depth, ivm__chunk *chunk) IVM_MUST_CHECK;
 ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk) IVM_MUST_CHECK;
 /* The rows for which each pair of columns is equal and not null: *chunk itself or a copy of those rows. */
 ivm_status ivm__join_equal(ivm__step *step, const ivm__probe_key *equal, uint32_t equal_count, ivm__chunk **chunk) IVM_MUST_CHECK;
-ivm_status ivm__join_weight_fail(const ivm__join *join, ivm__step *step);
 /* Products of weights are held up to here; a joined row that reaches it fails the step. */
 #define IVM__JOIN_WEIGHT_LIMIT ((ivm__weight)1 << 126)
 

@@ -345,7 +345,7 @@ Test(operators_aggregate, groups_alone_are_distinct_rows)
     hand_open(&it, NULL);
     ivm_table *table = hand_table(&it, "t", types, "??", NULL);
     ivm__memory *memory = &it.engine->memory;
-    cr_assert_eq(ivm__scan_create(memory, table, &scan), IVM_OK);
+    cr_assert_eq(ivm__scan_create(memory, table, table->heading, &scan), IVM_OK);
     hand_add(&it, scan, NULL, 0);
     ivm__expression *groups[] = { case_column(&it, 1, IVM_INT64), ivm__expression_literal(memory, &it.engine->texts, 0, true, 0) };
     cr_assert_eq(ivm__aggregate_create(memory, &it.engine->texts, 1, groups, 2, NULL, 0, NULL, &aggregate), IVM_OK);
@@ -391,7 +391,7 @@ static void fallible_open(fallible *f)
     ivm__operator *scan;
     hand_open(&f->it, NULL);
     f->table = hand_table(&f->it, "t", types, "??", NULL);
-    cr_assert_eq(ivm__scan_create(&f->it.engine->memory, f->table, &scan), IVM_OK);
+    cr_assert_eq(ivm__scan_create(&f->it.engine->memory, f->table, f->table->heading, &scan), IVM_OK);
     hand_add(&f->it, scan, NULL, 0);
     ivm__expression *group = case_call(&f->it, IVM__ADD, IVM_INT64, case_column(&f->it, 0, IVM_INT64), case_int64(&f->it, 1ll << 62));
     ivm__aggregate_spec specs[] = { { IVM__SUM, times(&f->it, 1, 62), NULL, IVM_INT64 }, { IVM__COUNT, NULL, NULL, IVM_INT64 } };

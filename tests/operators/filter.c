@@ -13,7 +13,7 @@ static hand_sink *filter_open(hand *it, const ivm_allocator *allocator, ivm_tabl
     ivm__operator *scan, *filter;
     hand_open(it, allocator);
     *table = hand_table(it, "t", types, "???", NULL);
-    cr_assert_eq(ivm__scan_create(&it->engine->memory, *table, &scan), IVM_OK);
+    cr_assert_eq(ivm__scan_create(&it->engine->memory, *table, (*table)->heading, &scan), IVM_OK);
     hand_add(it, scan, NULL, 0);
     cr_assert_eq(ivm__filter_create(&it->engine->memory, &it->engine->texts, types, 3, condition(it), &filter), IVM_OK);
     hand_add(it, filter, scan, 0);
@@ -145,7 +145,7 @@ Test(operators_filter, failures_that_cancel_are_none)
     hand_open(&it, NULL);
     ivm_table *table = hand_table(&it, "t", types, "???", NULL);
     ivm__operator *scan, *filter, twice = { .class = &twice_class };
-    cr_assert_eq(ivm__scan_create(&it.engine->memory, table, &scan), IVM_OK);
+    cr_assert_eq(ivm__scan_create(&it.engine->memory, table, table->heading, &scan), IVM_OK);
     hand_add(&it, scan, NULL, 0);
     hand_add(&it, &twice, scan, 0);
     cr_assert_eq(ivm__filter_create(&it.engine->memory, &it.engine->texts, types, 3, fallible(&it), &filter), IVM_OK);

@@ -19,8 +19,8 @@ static void two_open(two *at, const ivm_allocator *allocator)
     hand_open(&at->it, allocator);
     at->t = hand_table(&at->it, "t", types, "??", NULL);
     at->u = hand_table(&at->it, "u", types, "??", NULL);
-    cr_assert_eq(ivm__scan_create(&at->it.engine->memory, at->t, &first), IVM_OK);
-    cr_assert_eq(ivm__scan_create(&at->it.engine->memory, at->u, &second), IVM_OK);
+    cr_assert_eq(ivm__scan_create(&at->it.engine->memory, at->t, at->t->heading, &first), IVM_OK);
+    cr_assert_eq(ivm__scan_create(&at->it.engine->memory, at->u, at->u->heading, &second), IVM_OK);
     hand_add(&at->it, first, NULL, 0);
     hand_add(&at->it, second, NULL, 0);
     cr_assert_eq(ivm__materialize_create(&at->it.engine->memory, &at->it.engine->texts, 7, types, 2, &at->root), IVM_OK);

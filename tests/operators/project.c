@@ -22,7 +22,7 @@ static hand_sink *project_open(hand *it, const ivm_allocator *allocator, ivm_tab
     ivm__expression *columns[3];
     hand_open(it, allocator);
     *table = hand_table(it, "t", types, "???", NULL);
-    cr_assert_eq(ivm__scan_create(&it->engine->memory, *table, &scan), IVM_OK);
+    cr_assert_eq(ivm__scan_create(&it->engine->memory, *table, (*table)->heading, &scan), IVM_OK);
     hand_add(it, scan, NULL, 0);
     columns_make(it, columns);
     cr_assert_eq(ivm__project_create(&it->engine->memory, &it->engine->texts, columns, 3, &project), IVM_OK);
@@ -73,7 +73,7 @@ Test(operators_project, plain_columns_are_not_copied)
     ivm__operator *scan, *project;
     ivm_table *table = hand_table(&it, "t", types, "???", NULL);
     ivm__expression *columns[1] = { case_column(&it, 1, IVM_INT64) };
-    cr_assert_eq(ivm__scan_create(&it.engine->memory, table, &scan), IVM_OK);
+    cr_assert_eq(ivm__scan_create(&it.engine->memory, table, table->heading, &scan), IVM_OK);
     hand_add(&it, scan, NULL, 0);
     cr_assert_eq(ivm__project_create(&it.engine->memory, &it.engine->texts, columns, 1, &project), IVM_OK);
     hand_add(&it, project, scan, 0);
