@@ -136,7 +136,7 @@ typedef struct ivm__weigher {
     ivm_status (*judge)(void *context, ivm__step *step);
     void *context;
 } ivm__weigher;
-/* Both pass on what their one input sends and borrow its types. */
+/* Both pass on what their one input sends; weigh borrows its types. */
 ivm_status ivm__weigh_create(ivm__memory *memory, const ivm_type *types, uint32_t columns_count, bool negative, ivm__weigher weigher,
                              ivm__operator **operator) IVM_MUST_CHECK;
 ivm_status ivm__judge_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,

@@ -4,12 +4,12 @@
 #include <stdio.h>
 
 #include "aggregate_case.h"
-#include "aggregate_inside.h"
+#include "aggregate_state.h"
 #include "join_case.h"
 
-static const aggregate_inside *inside(const agg_case *it)
+static const ivm__aggregate *inside(const agg_case *it)
 {
-    return (const aggregate_inside *)it->operator;
+    return (const ivm__aggregate *)it->operator;
 }
 
 static void assert_sound(const agg_case *it)
@@ -24,7 +24,7 @@ static void assert_sound(const agg_case *it)
 /* The state of every group that is there, byte by byte but for the places of float sums, whose numbers count. */
 static uint8_t *states_of(agg_case *it, size_t *size)
 {
-    const aggregate_inside *self = inside(it);
+    const ivm__aggregate *self = inside(it);
     uint32_t groups = it->groups_count ? self->keys.rows_end : 1;
     size_t capacity = groups * (size_t)16384;
     uint8_t *bytes = calloc(1, capacity);
