@@ -185,8 +185,8 @@ static ivm_status read_groups(ivm__aggregate *self, ivm__step *step, const uint3
         if (c < self->groups_count) {
             ivm__store_gather(&self->keys, groups, count, c, out);
         } else if (ivm__accumulator_values(&self->accumulators, c - self->groups_count, groups, count, out) != IVM_OK) {
-            return ivm__fail(step->error, IVM_OVERFLOW, "view %s: aggregate %u of a group is out of range", self->base.view,
-                             c - self->groups_count + 1);
+            return ivm__fail(step->error, IVM_OVERFLOW, "view %s: aggregate %s of a group is out of range", self->base.view,
+                             self->accumulators.list[c - self->groups_count].name);
         }
     }
     return IVM_OK;

@@ -56,6 +56,7 @@ typedef struct ivm__aggregate_spec {
     ivm__expression *argument; /* NULL: count of rows */
     ivm__expression *where;    /* NULL: all rows */
     ivm_type type;             /* of the result */
+    const char *name;          /* of its column, for messages; lasts as long as the operator */
 } ivm__aggregate_spec;
 
 /* Emits the group expressions' values, then the aggregates'. `having` reads those; NULL: all groups. Without groups one row always

@@ -131,6 +131,7 @@ static ivm__aggregate_spec *aggregates_copy(ivm__compiler *it, const ivm__node *
     for (uint32_t i = 0; to && i < node->aggregates_count; i++) {
         to[i] = node->aggregates[i];
         to[i].argument = to[i].where = NULL;
+        to[i].name = node->columns[node->groups_count + i].name;
         if (ivm__compile_copy(it, node->aggregates[i].argument, &to[i].argument) != IVM_OK ||
             ivm__compile_copy(it, node->aggregates[i].where, &to[i].where) != IVM_OK) {
             aggregates_free(it, to, i + 1);

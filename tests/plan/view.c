@@ -52,6 +52,14 @@ Test(plan_view, making_one_is_no_change_of_it)
     cr_assert_eq(stats.rows_out, 0u);
 }
 
+Test(plan_view, an_aggregate_out_of_range_is_named)
+{
+    fixture_make(&shop, "totals", sales_by_name());
+    push(product, IVM_INSERT, "1,ax");
+    cr_assert_eq(fixture_push(&shop, sale, IVM_INSERT, "1,9223372036854775807 1,1"), IVM_OVERFLOW);
+    cr_assert_str_eq(shop.error.message, "view totals: aggregate total of a group is out of range");
+}
+
 Test(plan_view, names_and_types_drop_the_alias)
 {
     ivm_view *view = fixture_make(&shop, "joined", sales_joined());
