@@ -106,55 +106,6 @@ ivm__chunk *ivm__chunk_gather(ivm__arena *arena, const ivm__chunk *chunk, const 
     return out;
 }
 
-/* ---- Copying --------------------------------------------------------------------------------------------------------------------- */
-
-/* Copies `size` bytes of an array; NULL stays NULL. */
-static bool array_copy(ivm__arena *arena, const void *in, size_t size, void **out)
-{
-    *out = NULL;
-    if (!in) {
-        return true;
-    }
-    *out = ivm__arena_allocate(arena, size);
-    if (!*out) {
-        return false;
-    }
-    memcpy(*out, in, size);
-    return true;
-}
-
-static bool vector_copy(ivm__arena *arena, const ivm__vector *in, uint32_t rows, ivm__vector *out)
-{
-    void *cells, *nulls;
-    if (!array_copy(arena, in->cells, (size_t)rows * ivm__type_words(in->type) * sizeof(uint64_t), &cells) ||
-        !array_copy(arena, in->nulls, rows, &nulls)) {
-        return false;
-    }
-    *out = (ivm__vector){ .type = in->type, .cells = cells, .nulls = nulls };
-    return true;
-}
-
-ivm__chunk *ivm__chunk_copy(ivm__arena *arena, const ivm__chunk *chunk, const bool *carried)
-{
-    ivm__chunk *out = ivm__arena_allocate(arena, sizeof *out);
-    ivm__vector *columns = ivm__arena_allocate(arena, chunk->columns_count * sizeof *columns);
-    if (!out || !columns) {
-        return NULL;
-    }
-    for (uint32_t c = 0; c < chunk->columns_count; c++) {
-        columns[c] = (ivm__vector){ .type = chunk->columns[c].type };
-        if ((!carried || carried[c]) && !vector_copy(arena, &chunk->columns[c], chunk->rows_count, &columns[c])) {
-            return NULL;
-        }
-    }
-    void *weights;
-    if (!array_copy(arena, chunk->weights, chunk->rows_count * sizeof *chunk->weights, &weights)) {
-        return NULL;
-    }
-    *out = (ivm__chunk){ .rows_count = chunk->rows_count, .columns_count = chunk->columns_count, .columns = columns, .weights = weights };
-    return out;
-}
-
 /* ---- Order ----------------------------------------------------------------------------------------------------------------------- */
 
 static int float_compare(double a, double b)

@@ -82,8 +82,6 @@ ivm__chunk *ivm__chunk_make(ivm__arena *arena, const ivm_type *types, uint32_t c
 void ivm__vector_gather(const ivm__vector *in, const uint32_t *rows, uint32_t count, ivm__vector *out);
 /* The carried columns and weights of the chosen rows, as a new chunk in the arena. NULL: out of memory. */
 ivm__chunk *ivm__chunk_gather(ivm__arena *arena, const ivm__chunk *chunk, const uint32_t *rows, uint32_t count);
-/* A copy in the arena that outlives the original's buffers. `carried`: which columns, NULL = all that the chunk carries. */
-ivm__chunk *ivm__chunk_copy(ivm__arena *arena, const ivm__chunk *chunk, const bool *carried);
 /* <0, 0, >0 for two non-null cells of one type in its order (pass the cell as a wide: 8-byte cells zero-extended). */
 int ivm__cell_compare(ivm_type type, ivm__wide a, ivm__wide b);
 

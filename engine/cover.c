@@ -267,7 +267,7 @@ void ivm__cover_clear(ivm__cover *cover)
     cover->has_free = false;
 }
 
-void ivm__cover_free(ivm__cover *cover)
+static void cover_free(ivm__cover *cover)
 {
     ivm__memory *memory = cover->index->store->memory;
     ivm__cover_words_free(cover->words);
@@ -279,7 +279,7 @@ void ivm__index_covers_drop(ivm__index *index)
 {
     for (ivm__cover *cover = index->covers, *next; cover; cover = next) {
         next = cover->next;
-        ivm__cover_free(cover);
+        cover_free(cover);
     }
     index->covers = NULL;
 }
@@ -380,7 +380,7 @@ static ivm_status create(ivm__index *index, uint32_t column, ivm__cover **cover)
     made->column = column;
     made->free = ivm__hash_word(column, index->store->seed);
     if (make(made) != IVM_OK) {
-        ivm__cover_free(made);
+        cover_free(made);
         return IVM_OUT_OF_MEMORY;
     }
     made->next = index->covers;

@@ -46,7 +46,6 @@ uint32_t ivm__cover_absent(const ivm__cover *cover, const ivm__keys *keys, uint3
 
 /* The index's side. */
 void ivm__index_covers_drop(ivm__index *index);
-void ivm__cover_free(ivm__cover *cover);
 ivm_status ivm__cover_reserve(ivm__cover *cover, uint64_t rows) IVM_MUST_CHECK;
 void ivm__cover_link(ivm__cover *cover, ivm__row_id row, uint64_t hash);
 /* `remaining`: another row of the key, IVM__ROW_NONE where there is none. */

@@ -257,8 +257,3 @@ void ivm__index_unlink_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
         ivm__cover_unlink(cover, row, hash, another);
     }
 }
-
-void ivm__index_unlink(ivm__index *index, ivm__row_id row)
-{
-    ivm__index_unlink_hashed(index, row, ivm__index_row_hash(index, ivm__store_row(index->store, row)));
-}

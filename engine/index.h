@@ -90,7 +90,6 @@ ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows) IVM_MUST_CHECK;
 void ivm__index_link(ivm__index *index, ivm__row_id row);
 /* The same for many rows, with slots and rows prefetched: several times as fast where the index is larger than the cache. */
 void ivm__index_link_rows(ivm__index *index, const ivm__row_id *rows, uint32_t count);
-void ivm__index_unlink(ivm__index *index, ivm__row_id row);
 void ivm__index_unlink_rows(ivm__index *index, const ivm__row_id *rows, uint32_t count);
 void ivm__index_clear(ivm__index *index);
 uint64_t ivm__index_bytes(const ivm__index *index);

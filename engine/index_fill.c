@@ -100,7 +100,8 @@ static uint32_t linked_next(const ivm__store *store, ivm__row_id *next, ivm__row
     return count;
 }
 
-ivm_status ivm__index_fill(ivm__index *index)
+/* Links all rows that stand in the store, those gone in the step under way too, and makes room for those that are reserved. */
+static ivm_status fill(ivm__index *index)
 {
     const ivm__store *store = index->store;
     ivm__row_id rows[BLOCK_ROWS], next = 0;
@@ -139,7 +140,7 @@ ivm_status ivm__store_index(ivm__store *store, const uint32_t *columns, uint32_t
     }
     ivm__index *made;
     IVM_TRY(ivm__index_create(store, columns, columns_count, unique, &made));
-    ivm_status status = ivm__index_fill(made);
+    ivm_status status = fill(made);
     if (status != IVM_OK) {
         ivm__index_free(made);
         return status;

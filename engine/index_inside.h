@@ -63,8 +63,6 @@ static inline uint32_t ivm__index_cell_words(const ivm__index *index, uint32_t n
     return ivm__type_words(index->store->layout->types[index->columns[nth]]);
 }
 
-/* Bit i: the row's key column 64 * nth + i is null. */
-uint64_t ivm__index_row_nulls(const ivm__index *index, const uint8_t *row, uint32_t nth);
 uint64_t ivm__index_row_hash_words(const ivm__index *index, const uint8_t *row);
 /* Packs the row's key: index->words_count words. */
 void ivm__index_row_pack(const ivm__index *index, const uint8_t *row, uint64_t *words);
@@ -145,7 +143,5 @@ ivm__row_id ivm__list_remove(ivm__index *index, ivm__row_id row);
 /* Links a row whose hash is known; there is room. Unlinks one. */
 void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash);
 void ivm__index_unlink_hashed(ivm__index *index, ivm__row_id row, uint64_t hash);
-/* Links all rows that stand in the store, those gone in the step under way too, and makes room for those that are reserved. */
-ivm_status ivm__index_fill(ivm__index *index) IVM_MUST_CHECK;
 
 #endif

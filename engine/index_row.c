@@ -2,7 +2,8 @@
  * a key whose cells lie side by side is compared in one go. */
 #include "index_inside.h"
 
-uint64_t ivm__index_row_nulls(const ivm__index *index, const uint8_t *row, uint32_t nth)
+/* Bit i: the row's key column 64 * nth + i is null. */
+static uint64_t row_nulls(const ivm__index *index, const uint8_t *row, uint32_t nth)
 {
     const ivm__layout *layout = index->store->layout;
     uint32_t first = nth * 64;
@@ -56,7 +57,7 @@ uint64_t ivm__index_row_hash_words(const ivm__index *index, const uint8_t *row)
     }
     uint64_t hash = index->contiguous ? cells_hash_contiguous(index, row) : cells_hash(index, row);
     for (uint32_t i = 0; i < index->null_words; i++) {
-        hash = ivm__hash_fold(hash, ivm__index_row_nulls(index, row, i));
+        hash = ivm__hash_fold(hash, row_nulls(index, row, i));
     }
     return index->words_count > 1 ? ivm__hash_word(hash, seed) : hash;
 }
@@ -91,7 +92,7 @@ void ivm__index_row_pack(const ivm__index *index, const uint8_t *row, uint64_t *
         words += count;
     }
     for (uint32_t i = 0; i < index->null_words; i++) {
-        words[i] = ivm__index_row_nulls(index, row, i);
+        words[i] = row_nulls(index, row, i);
     }
 }
 
@@ -103,7 +104,7 @@ bool ivm__index_row_has_words(const ivm__index *index, const uint8_t *row, const
     uint32_t cell_words = index->words_count - index->null_words;
     bool equal = index->contiguous ? words_equal(ivm__index_cell(index, row, 0), words, cell_words) : cells_have(index, row, words);
     for (uint32_t i = 0; equal && i < index->null_words; i++) {
-        equal = ivm__index_row_nulls(index, row, i) == words[cell_words + i];
+        equal = row_nulls(index, row, i) == words[cell_words + i];
     }
     return equal;
 }
@@ -116,7 +117,7 @@ bool ivm__index_rows_equal_words(const ivm__index *index, const uint8_t *a, cons
         equal = memcmp(ivm__index_cell(index, a, c), ivm__index_cell(index, b, c), size) == 0;
     }
     for (uint32_t i = 0; equal && i < index->null_words; i++) {
-        equal = ivm__index_row_nulls(index, a, i) == ivm__index_row_nulls(index, b, i);
+        equal = row_nulls(index, a, i) == row_nulls(index, b, i);
     }
     return equal;
 }

@@ -22,7 +22,6 @@ static ivm_status refresh_run(ivm__step *step, ivm_view *view)
     ivm__pendings_lift(view);
     step->splits = NULL; /* they were of what was laid */
     step->refreshing = false;
-    step->splits = NULL; /* they were those of the tables laid over */
     step->since = since;
     return status;
 }

@@ -38,13 +38,19 @@ static bool is_staged(const ivm__step *step, ivm__source source)
     return source.table && !step->refreshing;
 }
 
+static ivm_status staged_next(const ivm__table_delta *delta, ivm__delta_walk *walk, ivm__chunk **chunk)
+{
+    *chunk = walk->next < delta->chunks_count ? delta->chunks[walk->next++] : NULL;
+    return IVM_OK;
+}
+
 ivm_status ivm__source_delta_next(ivm__step *step, ivm__source source, ivm__delta_walk *walk, ivm__chunk **chunk)
 {
     ivm_status status;
     if (step->initial) {
         status = ivm__store_chunk(ivm__source_store(source), step->scratch, ivm__step_reading(step), &walk->next, chunk);
     } else if (is_staged(step, source)) {
-        status = ivm__delta_next(step, source.table, walk, chunk);
+        status = staged_next(&source.table->delta, walk, chunk);
     } else {
         status = ivm__store_change_chunk(ivm__source_store(source), step->scratch, &walk->next, chunk);
     }

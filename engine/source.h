@@ -7,7 +7,7 @@
 #ifndef IVM__SOURCE_H
 #define IVM__SOURCE_H
 
-#include "stage.h"
+#include "catalog.h"
 
 static inline bool ivm__source_is(ivm__source source)
 {
@@ -31,7 +31,12 @@ static inline uint32_t ivm__source_column(ivm__source source, uint32_t column)
 /* A chunk of the store's columns as one of the source's, nothing copied; what has been dropped is not carried. NULL: out of memory. */
 ivm__chunk *ivm__source_chunk(ivm__source source, ivm__arena *arena, ivm__chunk *chunk);
 
-/* As ivm__delta_next() and its like in stage.h, for either. Chunks of a view's delta lie in step->scratch: the caller goes back between them. */
+/* Where a walk over a source's delta stands; zeroed at first. */
+typedef struct ivm__delta_walk {
+    uint32_t next;
+} ivm__delta_walk;
+/* The next chunk of the source's delta in this step, all columns carried; *chunk NULL at the end. Chunks read from a store, which are those of a
+ * view, of a refresh and of a filling, lie in step->scratch: the caller goes back to its mark between chunks. */
 ivm_status ivm__source_delta_next(ivm__step *step, ivm__source source, ivm__delta_walk *walk, ivm__chunk **chunk) IVM_MUST_CHECK;
 /* The delta's rows that are set aside, or those that are not; of a table. */
 ivm_status ivm__source_aside_next(ivm__step *step, ivm__source source, const ivm__aside *aside, bool wanted, ivm__delta_walk *walk,

@@ -4,31 +4,6 @@
  * Consolidation is asked for by need, decided by a look at the kinds of changes and the signs of the weights. */
 #include "staging.h"
 
-/* ---- Deltas ---------------------------------------------------------------------------------------------------------------------- */
-
-ivm_status ivm__delta_next(ivm__step *step, ivm_table *table, ivm__delta_walk *walk, ivm__chunk **chunk)
-{
-    if (step->initial) {
-        ivm_status status = ivm__store_chunk(&table->store, step->scratch, IVM__READ_CUR, &walk->next, chunk);
-        return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
-    }
-    *chunk = walk->next < table->delta.chunks_count ? table->delta.chunks[walk->next++] : NULL;
-    return IVM_OK;
-}
-
-uint64_t ivm__delta_rows(const ivm__step *step, const ivm_table *table)
-{
-    return step->initial ? table->store.rows_live : table->delta.rows_count;
-}
-
-ivm_shape ivm__delta_shape(const ivm__step *step, const ivm_table *table)
-{
-    if (step->initial) {
-        return table->store.rows_live ? IVM_INSERT_ONLY : IVM_UNCHANGED;
-    }
-    return table->delta.shape;
-}
-
 ivm_status ivm__stage_delta(ivm__step *step, ivm__staging *staging, uint32_t **live, uint32_t *live_count)
 {
     const ivm__net *net = &staging->net;

@@ -10,57 +10,6 @@
 #include "index.h"
 #include "pages.h"
 
-ivm_status ivm__store_init(ivm__store *store, ivm__memory *memory, ivm__texts *texts, uint64_t seed, ivm__layout *layout)
-{
-    assert(texts || layout->texts_count == 0);
-    *store = (ivm__store){ .memory = memory, .texts = texts, .seed = seed };
-    store->pages = ivm__pages_create(memory);
-    if (!store->pages) {
-        *store = (ivm__store){ 0 };
-        return IVM_OUT_OF_MEMORY;
-    }
-    store->layout = ivm__layout_acquire(layout);
-    store->page_shift = ivm__page_shift(layout->stride);
-    store->page_mask = (1u << store->page_shift) - 1;
-    return IVM_OK;
-}
-
-void ivm__store_deinit(ivm__store *store)
-{
-    if (!store->layout) {
-        return;
-    }
-    ivm__store_texts_release_all(store);
-    while (store->indexes) {
-        ivm__index *index = store->indexes;
-        store->indexes = index->next_of_store;
-        ivm__index_free(index);
-    }
-    ivm__release(store->memory, store->free, store->free_capacity * sizeof *store->free);
-    ivm__release(store->memory, store->touched, store->touched_capacity * sizeof *store->touched);
-    ivm__release(store->memory, store->last, store->last_capacity * sizeof *store->last);
-    ivm__release(store->memory, store->heavy, store->heavy_capacity * sizeof *store->heavy);
-    ivm__store_overwritten_free(store);
-    ivm__pages_release(store->pages, store->memory);
-    ivm__layout_release(store->layout);
-    *store = (ivm__store){ 0 };
-}
-
-void ivm__store_clear(ivm__store *store)
-{
-    assert(atomic_load(&store->pages->references) == 1);
-    ivm__store_texts_release_all(store);
-    for (ivm__index *index = store->indexes; index; index = index->next_of_store) {
-        ivm__index_clear(index);
-    }
-    store->rows_end = store->step_end = store->last_first = store->last_end = 0;
-    store->last_changes = 0;
-    store->free_count = store->touched_count = store->last_count = store->heavy_count = 0;
-    store->overwritten.count = store->overwritten_last.count = 0;
-    store->rows_live = store->reserved = 0;
-    store->weight_max = 0;
-}
-
 /* ---- Texts ----------------------------------------------------------------------------------------------------------------------- */
 
 static const ivm__text *row_text(const ivm__store *store, const uint8_t *at, uint32_t nth)
@@ -90,7 +39,8 @@ void ivm__store_texts_acquire(ivm__store *store, const uint8_t *at)
     }
 }
 
-void ivm__store_texts_release_all(ivm__store *store)
+/* Of all rows that hold them, those that the last step took out too. */
+static void texts_release_all(ivm__store *store)
 {
     if (store->layout->texts_count == 0) {
         return;
@@ -106,6 +56,59 @@ void ivm__store_texts_release_all(ivm__store *store)
             ivm__store_texts_release(store, at);
         }
     }
+}
+
+/* ---- From first to last ------------------------------------------------------------------------------------------------------------ */
+
+ivm_status ivm__store_init(ivm__store *store, ivm__memory *memory, ivm__texts *texts, uint64_t seed, ivm__layout *layout)
+{
+    assert(texts || layout->texts_count == 0);
+    *store = (ivm__store){ .memory = memory, .texts = texts, .seed = seed };
+    store->pages = ivm__pages_create(memory);
+    if (!store->pages) {
+        *store = (ivm__store){ 0 };
+        return IVM_OUT_OF_MEMORY;
+    }
+    store->layout = ivm__layout_acquire(layout);
+    store->page_shift = ivm__page_shift(layout->stride);
+    store->page_mask = (1u << store->page_shift) - 1;
+    return IVM_OK;
+}
+
+void ivm__store_deinit(ivm__store *store)
+{
+    if (!store->layout) {
+        return;
+    }
+    texts_release_all(store);
+    while (store->indexes) {
+        ivm__index *index = store->indexes;
+        store->indexes = index->next_of_store;
+        ivm__index_free(index);
+    }
+    ivm__release(store->memory, store->free, store->free_capacity * sizeof *store->free);
+    ivm__release(store->memory, store->touched, store->touched_capacity * sizeof *store->touched);
+    ivm__release(store->memory, store->last, store->last_capacity * sizeof *store->last);
+    ivm__release(store->memory, store->heavy, store->heavy_capacity * sizeof *store->heavy);
+    ivm__store_overwritten_free(store);
+    ivm__pages_release(store->pages, store->memory);
+    ivm__layout_release(store->layout);
+    *store = (ivm__store){ 0 };
+}
+
+void ivm__store_clear(ivm__store *store)
+{
+    assert(atomic_load(&store->pages->references) == 1);
+    texts_release_all(store);
+    for (ivm__index *index = store->indexes; index; index = index->next_of_store) {
+        ivm__index_clear(index);
+    }
+    store->rows_end = store->step_end = store->last_first = store->last_end = 0;
+    store->last_changes = 0;
+    store->free_count = store->touched_count = store->last_count = store->heavy_count = 0;
+    store->overwritten.count = store->overwritten_last.count = 0;
+    store->rows_live = store->reserved = 0;
+    store->weight_max = 0;
 }
 
 /* ---- Room ------------------------------------------------------------------------------------------------------------------------ */

@@ -197,10 +197,6 @@ void ivm__store_undo(ivm__store *store);
  *
  * Rows with ids from `first` on have come since. */
 void ivm__store_lay_from(ivm__store *store, ivm__row_id first);
-/* The present row weighed this. Fails for memory alone, the row is then as it was. */
-ivm_status ivm__store_lay_row(ivm__store *store, ivm__row_id row, ivm__weight before) IVM_MUST_CHECK;
-/* A row with this body, which is not there now, weighed this. Room was reserved. */
-void ivm__store_lay_gone(ivm__store *store, const uint8_t *row, ivm__weight before);
 /* The rows of `delta`, a Z-set of the same layout, are what changed since: before = now - delta. `index`: of the store, any in which equal rows
  * have one key. Fails for memory alone; what was laid so far is then lifted by the caller. Cost: a lookup a row of the delta. */
 ivm_status ivm__store_lay_delta(ivm__store *store, const struct ivm__index *index, const ivm__store *delta,

@@ -301,11 +301,3 @@ ivm_status ivm__store_change_chunk_aside(const ivm__store *store, ivm__arena *ar
     }
     return rows_chunk(store, arena, rows, weights, kept, chunk);
 }
-
-ivm_status ivm__store_last_chunk(const ivm__store *store, ivm__arena *arena, uint32_t *next, ivm__chunk **chunk)
-{
-    ivm__row_id rows[IVM__CHUNK_ROWS];
-    ivm__weight weights[IVM__CHUNK_ROWS];
-    uint32_t count = ivm__store_changes_last(store, next, IVM__CHUNK_ROWS, rows, weights);
-    return rows_chunk(store, arena, rows, weights, count, chunk);
-}

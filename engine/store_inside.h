@@ -55,7 +55,5 @@ void ivm__store_overwritten_free(ivm__store *store);
 void ivm__store_unlink_rows(ivm__store *store, const ivm__row_id *rows, uint32_t count);
 void ivm__store_texts_acquire(ivm__store *store, const uint8_t *at);
 void ivm__store_texts_release(ivm__store *store, const uint8_t *at);
-/* Of all rows that hold them, those that the last step took out too. */
-void ivm__store_texts_release_all(ivm__store *store);
 
 #endif

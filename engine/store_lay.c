@@ -29,7 +29,8 @@ void ivm__store_lay_from(ivm__store *store, ivm__row_id first)
     store->step_end = first;
 }
 
-ivm_status ivm__store_lay_row(ivm__store *store, ivm__row_id row, ivm__weight before)
+/* The present row weighed this. Fails for memory alone, the row is then as it was. */
+static ivm_status lay_row(ivm__store *store, ivm__row_id row, ivm__weight before)
 {
     lay_begin(store);
     assert(row < store->laid_end && store->step_end == store->rows_end);
@@ -38,7 +39,8 @@ ivm_status ivm__store_lay_row(ivm__store *store, ivm__row_id row, ivm__weight be
     return IVM_OK;
 }
 
-void ivm__store_lay_gone(ivm__store *store, const uint8_t *row, ivm__weight before)
+/* A row with this body, which is not there now, weighed this. Room was reserved. */
+static void lay_gone(ivm__store *store, const uint8_t *row, ivm__weight before)
 {
     lay_begin(store);
     assert(before != 0 && store->step_end == store->rows_end);
@@ -93,7 +95,7 @@ static ivm_status block_lay(laying *it, const ivm__row_id *rows, const ivm__weig
             continue;
         }
         ivm__weight now = ivm__store_weight(it->store, found, IVM__READ_CUR);
-        IVM_TRY(ivm__store_lay_row(it->store, found, now - weights[i]));
+        IVM_TRY(lay_row(it->store, found, now - weights[i]));
     }
     return IVM_OK;
 }
@@ -109,7 +111,7 @@ static ivm_status delta_lay(laying *it)
     IVM_TRY(ivm__store_reserve(it->store, it->gone_count));
     for (uint32_t i = 0; i < it->gone_count; i++) {
         ivm__weight change = ivm__store_weight(it->delta, it->gone[i], IVM__READ_CUR);
-        ivm__store_lay_gone(it->store, ivm__store_row(it->delta, it->gone[i]), -change);
+        lay_gone(it->store, ivm__store_row(it->delta, it->gone[i]), -change);
     }
     return IVM_OK;
 }

@@ -54,20 +54,6 @@ ivm__int256 ivm__int256_add(ivm__int256 a, ivm__int256 b)
     return sum;
 }
 
-int ivm__int256_compare(ivm__int256 a, ivm__int256 b)
-{
-    int64_t a_top = (int64_t)a.limb[3], b_top = (int64_t)b.limb[3];
-    if (a_top != b_top) {
-        return a_top < b_top ? -1 : 1;
-    }
-    for (int i = 2; i >= 0; i--) {
-        if (a.limb[i] != b.limb[i]) {
-            return a.limb[i] < b.limb[i] ? -1 : 1;
-        }
-    }
-    return 0;
-}
-
 bool ivm__int256_narrow(ivm__int256 a, ivm__wide *value)
 {
     uint64_t sign = a.limb[1] >> 63 ? UINT64_MAX : 0;

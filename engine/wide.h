@@ -1,4 +1,4 @@
-/* Numbers wider than the machine's: 256-bit products, exact comparison of decimals of different scale, and the correctly rounded double of
+/* Numbers wider than the machine's: 256-bit products, and the correctly rounded double of
  * a quotient of big integers. */
 #ifndef IVM__WIDE_H
 #define IVM__WIDE_H
@@ -17,7 +17,6 @@ ivm__int256 ivm__int256_from(ivm__wide value);
 ivm__int256 ivm__int256_multiply(ivm__wide a, ivm__wide b);
 ivm__int256 ivm__int256_add(ivm__int256 a, ivm__int256 b);
 ivm__int256 ivm__int256_negate(ivm__int256 a);
-int ivm__int256_compare(ivm__int256 a, ivm__int256 b);
 /* Whether it fits 128 bits; *value is then set. */
 bool ivm__int256_narrow(ivm__int256 a, ivm__wide *value);
 

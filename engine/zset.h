@@ -25,12 +25,11 @@ ivm_status ivm__store_add(ivm__store *store, ivm__index *whole, ivm__arena *aren
  * ivm__store_scan. *chunk is NULL at the end. */
 ivm_status ivm__store_chunk(const ivm__store *store, ivm__arena *arena, ivm__reading reading, uint32_t *next,
                             ivm__chunk **chunk) IVM_MUST_CHECK;
-/* The same for what the step changed so far, and for what the step last committed changed. */
+/* The same for what the step changed so far. */
 ivm_status ivm__store_change_chunk(const ivm__store *store, ivm__arena *arena, uint32_t *next, ivm__chunk **chunk) IVM_MUST_CHECK;
 /* Of what the step changed so far, the rows that are set aside, or those that are not. */
 ivm_status ivm__store_change_chunk_aside(const ivm__store *store, ivm__arena *arena, const ivm__aside *aside, bool wanted, uint32_t *next,
                                          ivm__chunk **chunk) IVM_MUST_CHECK;
-ivm_status ivm__store_last_chunk(const ivm__store *store, ivm__arena *arena, uint32_t *next, ivm__chunk **chunk) IVM_MUST_CHECK;
 
 /* A store of another layout with the rows of `old` under the same ids: column c of it is column from[c] of the old, or null in every row where that
  * is IVM__COLUMN_NEW. Its indexes are those whose columns are all still there, but for `whole` (which may be NULL). Not in a step. */

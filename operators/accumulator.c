@@ -38,11 +38,13 @@ static void accumulator_init(ivm__accumulator *accumulator, ivm__memory *memory,
 {
     ivm__aggregate_function function = spec->function;
     ivm_type type = spec->argument ? spec->argument->type : 0;
+    assert(spec->name);
     bool sums = is_sum(function), sees_signs = sums || function == IVM__COUNT || ivm__function_is_variance(function);
     *accumulator = (ivm__accumulator){
         .function = function,
         .argument = spec->argument,
         .where = spec->where,
+        .name = spec->name,
         .type = spec->type,
         .argument_type = type,
         .port = sees_signs ? IVM__AGGREGATE_ROWS : IVM__AGGREGATE_PRESENT,

@@ -15,6 +15,7 @@
 typedef struct ivm__accumulator {
     ivm__aggregate_function function;
     ivm__expression *argument, *where;
+    const char *name;        /* of its column, borrowed */
     ivm_type type;           /* of the result */
     ivm_type argument_type;  /* 0: counts rows, or an untyped null */
     uint32_t port;           /* what it takes of an input with negative weights: IVM__AGGREGATE_ROWS or _PRESENT */

@@ -8,6 +8,7 @@
  * come three times, told apart by their signs (accumulator.c), and those of the support count. Cost: a lookup and a few additions a row, one
  * row a touched group. */
 #include "aggregate_state.h"
+#include "delta.h"
 
 #define PLAIN_KEPT_MAX 65536u /* saved states for which there is still room after a step */
 
@@ -184,8 +185,8 @@ static ivm_status read_groups(ivm__aggregate *self, ivm__step *step, const uint3
         if (c < self->groups_count) {
             ivm__store_gather(&self->keys, groups, count, c, out);
         } else if (ivm__accumulator_values(&self->accumulators, c - self->groups_count, groups, count, out) != IVM_OK) {
-            return ivm__fail(step->error, IVM_OVERFLOW, "view %s: aggregate %u of a group is out of range", self->base.view,
-                             c - self->groups_count + 1);
+            return ivm__fail(step->error, IVM_OVERFLOW, "view %s: aggregate %s of a group is out of range", self->base.view,
+                             self->accumulators.list[c - self->groups_count].name);
         }
     }
     return IVM_OK;
@@ -391,23 +392,6 @@ static ivm_status publish(ivm__aggregate *self, ivm__step *step)
     return IVM_OK;
 }
 
-static ivm_status emit_changes(ivm__aggregate *self, ivm__step *step)
-{
-    uint32_t next = 0;
-    for (;;) {
-        ivm__arena_mark mark = ivm__arena_here(step->scratch);
-        ivm__chunk *chunk;
-        if (ivm__store_change_chunk(&self->result, step->scratch, &next, &chunk) != IVM_OK) {
-            return ivm__fail_memory(step->error);
-        }
-        if (!chunk) {
-            return IVM_OK;
-        }
-        IVM_TRY(ivm__emit(&self->base, step, chunk));
-        ivm__arena_back(step->scratch, mark);
-    }
-}
-
 static ivm_status aggregate_finish(ivm__operator *base, ivm__step *step)
 {
     ivm__aggregate *self = (ivm__aggregate *)base;
@@ -416,7 +400,8 @@ static ivm_status aggregate_finish(ivm__operator *base, ivm__step *step)
         return ivm__fail_memory(step->error);
     }
     IVM_TRY(publish(self, step));
-    return base->next ? emit_changes(self, step) : IVM_OK;
+    ivm_status status = base->next ? ivm__delta_changes(base, step, &self->result, NULL) : IVM_OK;
+    return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(step->error) : status;
 }
 
 /* ---- Ending a step -------------------------------------------------------------------------------------------------------------------- */

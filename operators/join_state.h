@@ -220,7 +220,6 @@ ivm_status ivm__join_probe_chunk(ivm__join_run *run, uint32_t depth, ivm__chunk 
 ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk) IVM_MUST_CHECK;
 /* The rows for which each pair of columns is equal and not null: *chunk itself or a copy of those rows. */
 ivm_status ivm__join_equal(ivm__step *step, const ivm__probe_key *equal, uint32_t equal_count, ivm__chunk **chunk) IVM_MUST_CHECK;
-ivm_status ivm__join_weight_fail(const ivm__join *join, ivm__step *step);
 /* Products of weights are held up to here; a joined row that reaches it fails the step. */
 #define IVM__JOIN_WEIGHT_LIMIT ((ivm__weight)1 << 126)
 

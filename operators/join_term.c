@@ -8,7 +8,7 @@
 
 #define AHEAD_ROWS 32u /* in larger chunks each probe has enough keys of its own to wait for together */
 
-ivm_status ivm__join_weight_fail(const ivm__join *join, ivm__step *step)
+static ivm_status weight_fail(const ivm__join *join, ivm__step *step)
 {
     return ivm__fail(step->error, IVM_OVERFLOW, "view %s: the weight of a joined row is out of range", join->head.view);
 }
@@ -89,7 +89,7 @@ static ivm_status negate(const ivm__join_run *run, ivm__chunk *chunk)
         return IVM_OUT_OF_MEMORY;
     }
     if (!weights_negate(chunk, weights)) {
-        return ivm__join_weight_fail(run->join, run->step);
+        return weight_fail(run->join, run->step);
     }
     chunk->weights = weights;
     return IVM_OK;
@@ -137,7 +137,7 @@ ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk)
         IVM_TRY(residual_select(run, &chunk));
     }
     if (!weights_within_limit(chunk)) {
-        return ivm__join_weight_fail(run->join, run->step);
+        return weight_fail(run->join, run->step);
     }
     return ivm__emit(&run->join->head, run->step, chunk);
 }
@@ -192,6 +192,7 @@ ivm__chunk *ivm__join_driver_chunk(const ivm__join_run *run, const ivm__chunk *c
     return chunk;
 }
 
+/* Carries compact rows of the driver through all probes. */
 ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact)
 {
     ivm__chunk *chunk = ivm__join_driver_chunk(run, compact);

@@ -8,11 +8,8 @@
 #include "ivm/plan.h"
 
 /* ---- scan: delta(scan T) = delta(T) ---------------------------------------------------------------------------------------------- */
-/* Emits the table's delta at its finish(). */
-ivm_status ivm__scan_create(ivm__memory *memory, ivm_table *table, ivm__operator **operator) IVM_MUST_CHECK;
-/* The same with the columns that the table had under an older heading; those dropped since are not carried. */
-ivm_status ivm__scan_heading_create(ivm__memory *memory, ivm_table *table, const ivm__heading *heading,
-                                    ivm__operator **operator) IVM_MUST_CHECK;
+/* Emits the table's delta at its finish(), under the table's heading or an older one; columns dropped since are not carried. */
+ivm_status ivm__scan_create(ivm__memory *memory, ivm_table *table, const ivm__heading *heading, ivm__operator **operator) IVM_MUST_CHECK;
 /* Emits the table's rows as they were before the step (step->loading must be set). */
 ivm_status ivm__scan_load(ivm__operator *scan, ivm__step *step) IVM_MUST_CHECK;
 /* The same of a view's rows. */
@@ -59,6 +56,7 @@ typedef struct ivm__aggregate_spec {
     ivm__expression *argument; /* NULL: count of rows */
     ivm__expression *where;    /* NULL: all rows */
     ivm_type type;             /* of the result */
+    const char *name;          /* of its column, for messages; lasts as long as the operator */
 } ivm__aggregate_spec;
 
 /* Emits the group expressions' values, then the aggregates'. `having` reads those; NULL: all groups. Without groups one row always
@@ -121,8 +119,7 @@ ivm_status ivm__top_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed
 const char *ivm__top_validate(const ivm__operator *top); /* for tests, between steps: NULL or what is wrong */
 
 /* ---- outer: left, right, full, semi and anti joins -------------------------------------------------------------------------------------- */
-/* Ports: the left input, the right input, and, where an input may have negative weights, what is present of it (else its rows serve). */
-enum { IVM__OUTER_LEFT, IVM__OUTER_RIGHT, IVM__OUTER_LEFT_PRESENT, IVM__OUTER_RIGHT_PRESENT };
+enum { IVM__OUTER_LEFT, IVM__OUTER_RIGHT }; /* ports */
 typedef struct ivm__outer_spec {
     ivm_join_kind kind;
     const ivm_type *left_types, *right_types;
@@ -130,7 +127,6 @@ typedef struct ivm__outer_spec {
     const uint32_t *left_keys, *right_keys; /* paired, of equal types; a null matches nothing */
     uint32_t keys_count;
     ivm__expression *condition; /* over left and right columns, numbered through; NULL: none. Taken. */
-    bool left_negative, right_negative;
 } ivm__outer_spec;
 ivm_status ivm__outer_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm__outer_spec *spec,
                              ivm__operator **operator) IVM_MUST_CHECK;
@@ -141,7 +137,7 @@ typedef struct ivm__weigher {
     ivm_status (*judge)(void *context, ivm__step *step);
     void *context;
 } ivm__weigher;
-/* Both pass on what their one input sends and borrow its types. */
+/* Both pass on what their one input sends; weigh borrows its types. */
 ivm_status ivm__weigh_create(ivm__memory *memory, const ivm_type *types, uint32_t columns_count, bool negative, ivm__weigher weigher,
                              ivm__operator **operator) IVM_MUST_CHECK;
 ivm_status ivm__judge_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,

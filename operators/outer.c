@@ -5,7 +5,7 @@
  *
  *     consume: rows of the sides += delta      finish: pairs of changed rows met and counted -> rows whose standing changed
  *
- * Each side keeps its whole rows, which is why it knows by itself which are present: what comes through the ports for that is not needed.
+ * Each side keeps its whole rows, which is why it knows by itself which are present.
  * Memory: both inputs, and 8 bytes a row that is counted for. Cost: a lookup a changed row, and the rows it matches by its keys. */
 #include "outer_state.h"
 #include "weights.h"
@@ -13,10 +13,7 @@
 static ivm_status outer_consume(ivm__operator *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk)
 {
     ivm__outer *outer = (ivm__outer *)self;
-    assert(port <= IVM__OUTER_RIGHT_PRESENT);
-    if (port == IVM__OUTER_LEFT_PRESENT || port == IVM__OUTER_RIGHT_PRESENT) {
-        return IVM_OK;
-    }
+    assert(port == IVM__OUTER_LEFT || port == IVM__OUTER_RIGHT);
     ivm__arena_mark mark = ivm__arena_here(step->scratch);
     ivm_status status = ivm__outer_side_add(port == IVM__OUTER_LEFT ? &outer->left : &outer->right, step, chunk);
     ivm__arena_back(step->scratch, mark);

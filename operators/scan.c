@@ -153,12 +153,7 @@ static ivm_status create(ivm__memory *memory, ivm__source source, uint32_t colum
     return IVM_OK;
 }
 
-ivm_status ivm__scan_create(ivm__memory *memory, ivm_table *table, ivm__operator **made)
-{
-    return ivm__scan_heading_create(memory, table, table->heading, made);
-}
-
-ivm_status ivm__scan_heading_create(ivm__memory *memory, ivm_table *table, const ivm__heading *heading, ivm__operator **made)
+ivm_status ivm__scan_create(ivm__memory *memory, ivm_table *table, const ivm__heading *heading, ivm__operator **made)
 {
     return create(memory, (ivm__source){ .table = table, .heading = heading }, heading->columns_count, heading->types, made);
 }

@@ -6,22 +6,13 @@
  *
  * w being the net weight of a whole row, kept in a Z-set. Each is sent to its own port of the reader. Cost: one lookup a row that came, and
  * one pass over what it came to for each port. */
-#include "operators.h"
-#include "weights.h"
+#include "delta.h"
+#include "keeper.h"
 
 typedef struct signs {
-    ivm__operator head;
-    ivm__zset rows;
+    ivm__keeper kept;
     ivm__signs_ports ports;
 } signs;
-
-static ivm_status signs_consume(ivm__operator *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk)
-{
-    assert(port == 0 && chunk->columns_count == self->columns_count && !step->loading);
-    (void)port;
-    ivm_status status = ivm__zset_add(&((signs *)self)->rows, step->scratch, chunk, NULL, 1);
-    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
-}
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------------------------- */
 
@@ -54,7 +45,7 @@ static ivm_status port_send(signs *it, ivm__step *step, const ivm__chunk *chunk,
     if (!rows || !weights) {
         return IVM_OUT_OF_MEMORY;
     }
-    uint32_t count = changes_tell(&it->rows.store, ids, chunk->rows_count, what, weights, rows);
+    uint32_t count = changes_tell(&it->kept.rows.store, ids, chunk->rows_count, what, weights, rows);
     ivm__chunk told_chunk = *chunk;
     const ivm__chunk *sent = &told_chunk;
     told_chunk.weights = weights;
@@ -64,13 +55,14 @@ static ivm_status port_send(signs *it, ivm__step *step, const ivm__chunk *chunk,
     if (!sent) {
         return IVM_OUT_OF_MEMORY;
     }
-    ivm__operator *reader = it->head.next;
+    ivm__operator *reader = it->kept.head.next;
     return count > 0 && reader ? reader->class->consume(reader, step, port, sent) : IVM_OK;
 }
 
 /* The same to every port that is wanted. */
-static ivm_status ports_send(signs *it, ivm__step *step, const ivm__chunk *chunk, const ivm__row_id *ids)
+static ivm_status ports_send(ivm__operator *self, ivm__step *step, const ivm__chunk *chunk, const ivm__row_id *ids)
 {
+    signs *it = (signs *)self;
     const uint32_t ports[] = { [ROWS] = it->ports.rows, [PRESENT] = it->ports.present, [SUPPORT] = it->ports.support };
     for (told what = ROWS; what <= SUPPORT; what++) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
@@ -82,85 +74,42 @@ static ivm_status ports_send(signs *it, ivm__step *step, const ivm__chunk *chunk
     return IVM_OK;
 }
 
-static ivm_status changes_send(signs *it, ivm__step *step)
-{
-    ivm__row_id ids[IVM__CHUNK_ROWS];
-    ivm__weight weights[IVM__CHUNK_ROWS];
-    uint32_t next = 0, count;
-    do {
-        uint32_t first = next;
-        ivm__arena_mark mark = ivm__arena_here(step->scratch);
-        ivm__chunk *chunk;
-        IVM_TRY(ivm__store_change_chunk(&it->rows.store, step->scratch, &next, &chunk));
-        count = ivm__store_changes(&it->rows.store, &first, IVM__CHUNK_ROWS, ids, weights);
-        assert(count == (chunk ? chunk->rows_count : 0));
-        if (chunk) {
-            IVM_TRY(ports_send(it, step, chunk, ids));
-        }
-        ivm__arena_back(step->scratch, mark);
-    } while (count > 0);
-    return IVM_OK;
-}
-
 static ivm_status signs_finish(ivm__operator *self, ivm__step *step)
 {
-    signs *it = (signs *)self;
-    if (!ivm__touched_weights_fit(&it->rows.store)) {
-        return ivm__fail(step->error, IVM_OVERFLOW, "view %s: the weight of a row is out of range", self->view);
-    }
-    ivm_status status = changes_send(it, step);
+    IVM_TRY(ivm__keeper_finish(self, step));
+    ivm_status status = ivm__delta_changes(self, step, &((signs *)self)->kept.rows.store, ports_send);
     return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(step->error) : status;
 }
 
 /* ---- The operator ------------------------------------------------------------------------------------------------------------------ */
 
-static void signs_commit(ivm__operator *self)
-{
-    ivm__store_commit(&((signs *)self)->rows.store);
-}
-
-static void signs_undo(ivm__operator *self)
-{
-    ivm__store_undo(&((signs *)self)->rows.store);
-}
-
 static void signs_free(ivm__operator *self, ivm__memory *memory)
 {
-    signs *it = (signs *)self;
-    ivm__zset_deinit(&it->rows);
-    ivm__release(memory, (void *)self->types, self->columns_count * sizeof *self->types);
-    ivm__release(memory, it, sizeof *it);
+    ivm__keeper_deinit(&((signs *)self)->kept, memory);
+    ivm__release(memory, self, sizeof(signs));
 }
 
-static const ivm__operator_class signs_class = {
-    .name = "signs", .consume = signs_consume, .finish = signs_finish, .commit = signs_commit, .undo = signs_undo, .free = signs_free
-};
+static const ivm__operator_class signs_class = { .name = "signs",
+                                                 .consume = ivm__keeper_consume,
+                                                 .finish = signs_finish,
+                                                 .commit = ivm__keeper_commit,
+                                                 .undo = ivm__keeper_undo,
+                                                 .free = signs_free };
 
 ivm_status ivm__signs_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,
                              ivm__signs_ports ports, ivm__operator **made)
 {
-    ivm__layout *layout = NULL;
     signs *it = ivm__allocate_zeroed(memory, sizeof *it);
-    ivm_type *copy = ivm__allocate(memory, columns_count * sizeof *copy);
-    ivm_status status = IVM_OUT_OF_MEMORY;
-    if (!it || !copy) {
-        goto cleanup;
+    if (!it) {
+        return IVM_OUT_OF_MEMORY;
     }
-    memcpy(copy, types, columns_count * sizeof *copy);
-    it->head = (ivm__operator){ .class = &signs_class, .columns_count = columns_count, .types = copy };
+    it->kept.head.class = &signs_class;
     it->ports = ports;
-    status = ivm__layout_create(memory, types, NULL, columns_count, true, &layout);
-    if (status == IVM_OK) {
-        status = ivm__zset_init(&it->rows, memory, texts, seed, layout);
-    }
-    if (status == IVM_OK) {
-        *made = &it->head;
-    }
-cleanup:
-    ivm__layout_release(layout);
+    ivm_status status = ivm__keeper_init(&it->kept, memory, texts, seed, types, columns_count);
     if (status != IVM_OK) {
         ivm__release(memory, it, sizeof *it);
-        ivm__release(memory, copy, columns_count * sizeof *copy);
+        return status;
     }
-    return status;
+    *made = &it->kept.head;
+    return IVM_OK;
 }

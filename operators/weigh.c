@@ -6,7 +6,7 @@
  * Both pass chunks on as they come. Where weights may be below zero rows can cancel in a sum, and weigh adds up magnitudes instead: a bound that
  * never falls. A total past int64 proves nothing; weigh then asks whoever it was given, who judges row by row at whatever cost. Cost: an
  * addition a weighted row for weigh, a lookup a row for judge. */
-#include "operators.h"
+#include "keeper.h"
 #include "weights.h"
 
 /* Weights up to this can be added up for a whole step without leaving 128 bits. */
@@ -111,11 +111,6 @@ ivm_status ivm__weigh_create(ivm__memory *memory, const ivm_type *types, uint32_
 
 /* ---- Judge ------------------------------------------------------------------------------------------------------------------------- */
 
-typedef struct judge {
-    ivm__operator head;
-    ivm__zset rows;
-} judge;
-
 /* Cells of columns that are not carried, since they were dropped from their table. */
 static const ivm__wide zeros[IVM__CHUNK_ROWS];
 
@@ -143,53 +138,41 @@ static ivm_status judge_consume(ivm__operator *self, ivm__step *step, uint32_t p
     (void)port;
     ivm__arena_mark mark = ivm__arena_here(step->scratch);
     const ivm__chunk *whole = chunk_complete(step->scratch, chunk, self->types);
-    ivm_status status = whole ? ivm__zset_add(&((judge *)self)->rows, step->scratch, whole, NULL, 1) : IVM_OUT_OF_MEMORY;
+    ivm_status status = whole ? ivm__zset_add(&((ivm__keeper *)self)->rows, step->scratch, whole, NULL, 1) : IVM_OUT_OF_MEMORY;
     ivm__arena_back(step->scratch, mark);
     return status == IVM_OK ? ivm__emit(self, step, chunk) : ivm__fail_memory(step->error);
 }
 
 static ivm_status judge_finish(ivm__operator *self, ivm__step *step)
 {
-    if (!ivm__touched_weights_fit(&((judge *)self)->rows.store)) {
+    if (!ivm__touched_weights_fit(&((ivm__keeper *)self)->rows.store)) {
         return ivm__fail(step->error, IVM_OVERFLOW, "view %s: the weight of a row is out of range within the plan", self->view);
     }
     return IVM_OK;
 }
 
-static void judge_commit(ivm__operator *self)
-{
-    ivm__store_commit(&((judge *)self)->rows.store);
-}
-
-static void judge_undo(ivm__operator *self)
-{
-    ivm__store_undo(&((judge *)self)->rows.store);
-}
-
 static void judge_free(ivm__operator *self, ivm__memory *memory)
 {
-    ivm__zset_deinit(&((judge *)self)->rows);
-    ivm__release(memory, self, sizeof(judge));
+    ivm__keeper_deinit((ivm__keeper *)self, memory);
+    ivm__release(memory, self, sizeof(ivm__keeper));
 }
 
-static const ivm__operator_class judge_class = {
-    .name = "judge", .consume = judge_consume, .finish = judge_finish, .commit = judge_commit, .undo = judge_undo, .free = judge_free
-};
+static const ivm__operator_class judge_class = { .name = "judge",
+                                                 .consume = judge_consume,
+                                                 .finish = judge_finish,
+                                                 .commit = ivm__keeper_commit,
+                                                 .undo = ivm__keeper_undo,
+                                                 .free = judge_free };
 
 ivm_status ivm__judge_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,
                              ivm__operator **made)
 {
-    ivm__layout *layout = NULL;
-    judge *it = ivm__allocate_zeroed(memory, sizeof *it);
+    ivm__keeper *it = ivm__allocate_zeroed(memory, sizeof *it);
     if (!it) {
         return IVM_OUT_OF_MEMORY;
     }
-    it->head = (ivm__operator){ .class = &judge_class, .columns_count = columns_count, .types = types };
-    ivm_status status = ivm__layout_create(memory, types, NULL, columns_count, true, &layout);
-    if (status == IVM_OK) {
-        status = ivm__zset_init(&it->rows, memory, texts, seed, layout);
-    }
-    ivm__layout_release(layout);
+    it->head.class = &judge_class;
+    ivm_status status = ivm__keeper_init(it, memory, texts, seed, types, columns_count);
     if (status != IVM_OK) {
         ivm__release(memory, it, sizeof *it);
         return status;

@@ -56,7 +56,7 @@ ivm_plan *ivm__plan_drop(ivm_plan *plan)
 
 /* ---- Making ------------------------------------------------------------------------------------------------------------------------ */
 
-ivm_plan *ivm__plan_make(ivm__plan_op op)
+static ivm_plan *plan_make(ivm__plan_op op)
 {
     ivm_plan *plan = ivm__allocate_zeroed(&ivm__builder_memory, sizeof *plan);
     if (!plan) {
@@ -68,7 +68,8 @@ ivm_plan *ivm__plan_make(ivm__plan_op op)
     return plan;
 }
 
-bool ivm__plan_input_add(ivm_plan *plan, ivm_plan *input)
+/* Takes the input, whatever the outcome. */
+static bool input_add(ivm_plan *plan, ivm_plan *input)
 {
     if (input->depth >= IVM__BUILDER_DEPTH_MAX) {
         ivm__builder_fail(IVM_INVALID_PLAN, "a plan nested more than %u deep", IVM__BUILDER_DEPTH_MAX);
@@ -92,11 +93,11 @@ ivm_plan *ivm__plan_over(ivm__plan_op op, const char *builder, ivm_plan *input)
         ivm__builder_fail(IVM_INVALID_ARGUMENT, "%s: the input is NULL", builder);
         return NULL;
     }
-    ivm_plan *plan = ivm__plan_make(op);
+    ivm_plan *plan = plan_make(op);
     if (!plan) {
         return ivm__plan_drop(input);
     }
-    return ivm__plan_input_add(plan, input) ? plan : ivm__plan_drop(plan);
+    return input_add(plan, input) ? plan : ivm__plan_drop(plan);
 }
 
 ivm_plan *ivm__plan_many(ivm__plan_op op, const char *builder, ivm_plan **inputs, size_t inputs_count)
@@ -111,11 +112,11 @@ ivm_plan *ivm__plan_many(ivm__plan_op op, const char *builder, ivm_plan **inputs
         ivm__builder_fail(IVM_INVALID_PLAN, "%s: two inputs or more are wanted, not %zu", builder, inputs_count);
         made = false;
     }
-    ivm_plan *plan = made ? ivm__plan_make(op) : NULL;
+    ivm_plan *plan = made ? plan_make(op) : NULL;
     made = plan;
     for (size_t i = 0; inputs && i < inputs_count; i++) {
         if (made) {
-            made = ivm__plan_input_add(plan, inputs[i]);
+            made = input_add(plan, inputs[i]);
         } else {
             ivm_plan_free(inputs[i]);
         }
@@ -191,7 +192,7 @@ ivm_plan *ivm_plan_scan_name(const char *table, const char *alias)
         ivm__builder_fail(IVM_INVALID_ARGUMENT, "ivm_plan_scan_name: no table");
         return NULL;
     }
-    ivm_plan *plan = ivm__plan_make(IVM__PLAN_SCAN);
+    ivm_plan *plan = plan_make(IVM__PLAN_SCAN);
     if (!plan) {
         return NULL;
     }

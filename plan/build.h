@@ -29,10 +29,7 @@ ivm_expr *ivm__expr_column(const char *name, size_t size);
 
 /* ---- Plans (build*.c); like the public builders they take the plan and give it back, or NULL ------------------------------------------- */
 
-ivm_plan *ivm__plan_make(ivm__plan_op op);
 ivm_plan *ivm__plan_drop(ivm_plan *plan); /* frees it and gives NULL */
-/* Takes the input, whatever the outcome. */
-bool ivm__plan_input_add(ivm_plan *plan, ivm_plan *input);
 /* A plan over one input, and over two or more, which are taken, whatever the outcome. */
 ivm_plan *ivm__plan_over(ivm__plan_op op, const char *builder, ivm_plan *input);
 ivm_plan *ivm__plan_many(ivm__plan_op op, const char *builder, ivm_plan **inputs, size_t inputs_count);

@@ -60,6 +60,8 @@ static ivm_status check_literal(const ivm__scope *scope, const ivm_expr *expr, i
     return *expression ? IVM_OK : ivm__fail_memory(scope->error);
 }
 
+static ivm_status scope_check(const ivm__scope *scope, const ivm_expr *expr, ivm__expression **expression);
+
 /* ---- Casts ------------------------------------------------------------------------------------------------------------------------- */
 
 static bool can_cast(ivm_type from, ivm_type to)
@@ -80,7 +82,7 @@ static ivm_status check_cast(const ivm__scope *scope, const ivm_expr *expr, ivm_
 {
     assert(expr->arguments_count == 1);
     ivm__expression *value = NULL;
-    IVM_TRY(ivm__scope_check(scope, expr->arguments[0], &value));
+    IVM_TRY(scope_check(scope, expr->arguments[0], &value));
     assert(value);
     if (value->type && value->type != expr->type && !can_cast(value->type, expr->type)) {
         ivm__type_name from = ivm__type_name_of(value->type), to = ivm__type_name_of(expr->type);
@@ -115,7 +117,7 @@ static void arguments_free(const ivm__scope *scope, ivm__expression **arguments,
 static ivm_status check_arguments(const ivm__scope *scope, const ivm_expr *expr, ivm__expression **arguments)
 {
     for (uint32_t i = 0; i < expr->arguments_count; i++) {
-        ivm_status status = ivm__scope_check(scope, expr->arguments[i], &arguments[i]);
+        ivm_status status = scope_check(scope, expr->arguments[i], &arguments[i]);
         if (status != IVM_OK) {
             arguments_free(scope, arguments, i);
             return status;
@@ -150,7 +152,7 @@ cleanup:
     return status;
 }
 
-ivm_status ivm__scope_check(const ivm__scope *scope, const ivm_expr *expr, ivm__expression **expression)
+static ivm_status scope_check(const ivm__scope *scope, const ivm_expr *expr, ivm__expression **expression)
 {
     switch (expr->kind) {
     case IVM__EXPR_COLUMN:
@@ -169,5 +171,5 @@ ivm_status ivm__expression_check(ivm_engine *engine, const ivm_expr *expr, const
                                  ivm__expression **expression, ivm_error *error)
 {
     ivm__scope scope = { .engine = engine, .memory = &engine->memory, .columns = columns, .columns_count = columns_count, .error = error };
-    return ivm__scope_check(&scope, expr, expression);
+    return scope_check(&scope, expr, expression);
 }

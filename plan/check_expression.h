@@ -13,7 +13,6 @@ typedef struct ivm__scope {
     ivm_error *error;
 } ivm__scope;
 
-ivm_status ivm__scope_check(const ivm__scope *scope, const ivm_expr *expr, ivm__expression **expression) IVM_MUST_CHECK;
 /* The value as this type; takes it, whatever the outcome. NULL: out of memory. */
 ivm__expression *ivm__scope_cast(const ivm__scope *scope, ivm__expression *value, ivm_type type);
 

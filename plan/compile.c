@@ -81,8 +81,8 @@ static ivm_status compile_scan(ivm__compiler *it, const ivm__node *node, ivm__op
 {
     ivm__operator *made = NULL;
     ivm__memory *memory = &it->engine->memory;
-    ivm_status status = node->table ? ivm__scan_heading_create(memory, node->table, node->heading, &made)
-                                    : ivm__scan_view_create(memory, node->view, &made);
+    ivm_status status =
+        node->table ? ivm__scan_create(memory, node->table, node->heading, &made) : ivm__scan_view_create(memory, node->view, &made);
     IVM_TRY(ivm__compile_add(it, status, made, operator));
     const bool *needed = ivm__compile_needed(it, node);
     return needed ? ivm__scan_carry(made, memory, needed) : IVM_OUT_OF_MEMORY;
@@ -131,6 +131,7 @@ static ivm__aggregate_spec *aggregates_copy(ivm__compiler *it, const ivm__node *
     for (uint32_t i = 0; to && i < node->aggregates_count; i++) {
         to[i] = node->aggregates[i];
         to[i].argument = to[i].where = NULL;
+        to[i].name = node->columns[node->groups_count + i].name;
         if (ivm__compile_copy(it, node->aggregates[i].argument, &to[i].argument) != IVM_OK ||
             ivm__compile_copy(it, node->aggregates[i].where, &to[i].where) != IVM_OK) {
             aggregates_free(it, to, i + 1);

@@ -32,8 +32,6 @@ const bool *ivm__compile_needed(ivm__compiler *it, const ivm__node *node);
 
 /* ---- Weights (weights.c) ------------------------------------------------------------------------------------------------------------- */
 
-/* Whether rows of this node can weigh more than int64 though all rows that entered the program one by one do not. */
-bool ivm__node_may_outgrow(const ivm__node *node);
 /* Whether the column still is: a view's plan keeps the places of columns that were dropped from its tables and that it does not read. */
 bool ivm__column_is_there(const ivm__node *node, uint32_t column);
 /* Puts what watches the node's weights above its operator, where one is wanted; *operator becomes it. */

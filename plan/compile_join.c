@@ -125,8 +125,6 @@ static ivm_status make_outer(ivm__compiler *it, const ivm__node *node, const ivm
         .left_keys = left_keys,
         .right_keys = right_keys,
         .keys_count = node->equalities_count,
-        .left_negative = node->inputs[0]->negative,
-        .right_negative = node->inputs[1]->negative,
     };
     IVM_TRY(ivm__compile_copy(it, node->expressions_count ? node->expressions[0] : NULL, &spec.condition));
     return ivm__outer_create(&engine->memory, &engine->texts, engine->seed, &spec, made);

@@ -264,6 +264,7 @@ static void set_aside_stated(const ivm__graph *graph, ivm__edges *edges, const i
     uint64_t growing = 0;
     for (uint32_t e = 0; e < edges->count; e++) {
         edges->edge[e].unused = edges->edge[e].within && options->fk_pruning == IVM_FK_PRUNING_BATCH;
+        edges->edge[e].unused_told = edges->edge[e].unused;
     }
     for (uint32_t i = 0; i < graph->leaves_count; i++) {
         growing |= (uint64_t)(graph->leaves[i].table && leaves[i].table_insert_only && leaves[i].rows_count) << i;

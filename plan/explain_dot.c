@@ -46,7 +46,7 @@ void ivm__explain_dot(ivm__writer *writer, const ivm__told *told)
             write_leaf(writer, join, i, leaf);
         }
         for (uint32_t e = 0; e < join->edges->count; e++) {
-            if (!join->edges->edge[e].unused) {
+            if (!join->edges->edge[e].unused_told) {
                 write_edge(writer, i, &join->edges->edge[e]);
             }
         }

@@ -55,7 +55,7 @@ static void write_facts(ivm__writer *writer, const ivm__told_join *join)
     uint32_t written = 0;
     for (uint32_t e = 0; e < join->edges->count; e++) {
         const ivm__edge *edge = &join->edges->edge[e];
-        if (edge->unused) {
+        if (edge->unused_told) {
             continue;
         }
         ivm__write(writer, "%s{\"child\": %u, \"parent\": %u, \"on\": [", written++ ? ", " : "", edge->child, edge->parent);

@@ -111,7 +111,7 @@ static void write_join(ivm__writer *writer, const ivm__told_join *join)
         write_leaf(writer, join, i);
     }
     for (uint32_t e = 0; e < join->edges->count; e++) {
-        if (!join->edges->edge[e].unused) {
+        if (!join->edges->edge[e].unused_told) {
             write_fact(writer, join, &join->edges->edge[e]);
         }
     }

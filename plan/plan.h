@@ -176,6 +176,7 @@ typedef struct ivm__edge {
     ivm_fact *fact;                    /* while no fact changes */
     bool within;                       /* the fact leads from a table to itself: not for pruning by batch */
     bool unused;                       /* in the step under way: awaited by child rows of the state before */
+    bool unused_told;                  /* in the step that explain tells of: the last committed, or the one stated */
 } ivm__edge;
 
 typedef struct ivm__edges {

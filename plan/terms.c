@@ -366,12 +366,21 @@ static bool term_plan_next(void *state, ivm__term *term)
     return ivm__decision_term(&plan->now, plan->graph->leaves_count, &plan->term_next, term);
 }
 
+/* A step that begins judges the edges anew, and may be undone. */
+static void keep_unused(ivm__edges *edges)
+{
+    for (uint32_t e = 0; e < edges->count; e++) {
+        edges->edge[e].unused_told = edges->edge[e].unused;
+    }
+}
+
 static void term_plan_commit(void *state)
 {
     ivm__term_plan *plan = state;
     if (plan->now.made && !plan->now.initial) {
         plan->last = plan->now;
         plan->edges_last = plan->edges_now;
+        keep_unused(&plan->edges[plan->edges_last]);
     }
     plan->now.made = false;
 }

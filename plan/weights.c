@@ -63,7 +63,8 @@ void ivm__weights_mark(ivm__node *node)
     node->counted = is_counted(node);
 }
 
-bool ivm__node_may_outgrow(const ivm__node *node)
+/* Whether rows of this node can weigh more than int64 though all rows that entered the program one by one do not. */
+static bool may_outgrow(const ivm__node *node)
 {
     bool union_all = node->op == IVM__PLAN_SET && node->set == IVM__SET_UNION_ALL;
     return (is_projecting(node) || joins(node) || union_all) && !node->counted;
@@ -74,10 +75,9 @@ bool ivm__node_judges_input(const ivm__node *node, const ivm__node *input, bool 
 {
     switch (node->op) {
     case IVM__PLAN_PROJECT:
-        return !input->negative && (judged || ivm__node_may_outgrow(node));
+        return !input->negative && (judged || may_outgrow(node));
     case IVM__PLAN_SET:
-        return input->negative ? node->set != IVM__SET_UNION_ALL
-                               : node->set == IVM__SET_UNION_ALL && (judged || ivm__node_may_outgrow(node));
+        return input->negative ? node->set != IVM__SET_UNION_ALL : node->set == IVM__SET_UNION_ALL && (judged || may_outgrow(node));
     case IVM__PLAN_AGGREGATE:
     case IVM__PLAN_TOP_K:
         return input->negative; /* by its signs */
@@ -165,7 +165,7 @@ ivm_status ivm__compile_watch(ivm__compiler *it, const ivm__node *node, bool jud
     ivm__operator *watched = *operator, * made = NULL;
     ivm__memory *memory = &it->engine->memory;
     ivm_status status;
-    if (!ivm__node_may_outgrow(node) || (judged && !it->judges)) {
+    if (!may_outgrow(node) || (judged && !it->judges)) {
         return IVM_OK;
     }
     if (it->judges) {

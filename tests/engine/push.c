@@ -1,5 +1,5 @@
 /* tests engine/push.c */
-#include "stage.h"
+#include "source.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -234,14 +234,15 @@ Test(engine_push, an_initial_step_reads_whole_tables)
     ivm__step step;
     ivm__step_init(&step, tested.engine, &stats, &error);
     step.initial = true;
-    cr_assert_eq(ivm__delta_rows(&step, tested.handles[BAG]), 2498);
-    cr_assert_eq(ivm__delta_shape(&step, tested.handles[BAG]), IVM_INSERT_ONLY);
-    cr_assert_eq(ivm__delta_shape(&step, tested.handles[LOG]), IVM_UNCHANGED);
+    ivm__source bag = { .table = tested.handles[BAG] }, log = { .table = tested.handles[LOG] };
+    cr_assert_eq(ivm__source_delta_rows(&step, bag), 2498);
+    cr_assert_eq(ivm__source_delta_shape(&step, bag), IVM_INSERT_ONLY);
+    cr_assert_eq(ivm__source_delta_shape(&step, log), IVM_UNCHANGED);
     ivm__delta_walk walk = { 0 };
     uint64_t rows = 0;
     for (;;) {
         ivm__chunk *chunk;
-        cr_assert_eq(ivm__delta_next(&step, tested.handles[BAG], &walk, &chunk), IVM_OK);
+        cr_assert_eq(ivm__source_delta_next(&step, bag, &walk, &chunk), IVM_OK);
         if (!chunk) {
             break;
         }

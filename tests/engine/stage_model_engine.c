@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "batch.h"
-#include "stage.h"
+#include "source.h"
 #include "stage_model.h"
 
 static const char *const strings[] = { "", "b", "a string of more than a few bytes, so that it lies by itself" };
@@ -315,13 +315,13 @@ static bool nulls_are_zero(const ivm__chunk *chunk, uint32_t row)
 /* Sums a table's delta up and checks what its reader may count on. */
 static const char *delta_look(model_probe *probe, ivm__step *step, uint32_t t)
 {
-    ivm_table *table = probe->model->handles[t];
+    ivm__source table = { .table = probe->model->handles[t] };
     ivm__delta_walk walk = { 0 };
     uint64_t rows = 0;
-    bool mixed = ivm__delta_shape(step, table) == IVM_MIXED, negative = false;
+    bool mixed = ivm__source_delta_shape(step, table) == IVM_MIXED, negative = false;
     for (;;) {
         ivm__chunk *chunk;
-        cr_assert_eq(ivm__delta_next(step, table, &walk, &chunk), IVM_OK);
+        cr_assert_eq(ivm__source_delta_next(step, table, &walk, &chunk), IVM_OK);
         if (!chunk) {
             break;
         }
@@ -345,7 +345,7 @@ static const char *delta_look(model_probe *probe, ivm__step *step, uint32_t t)
         rows += chunk->rows_count;
     }
     ivm_shape shape = rows == 0 ? IVM_UNCHANGED : negative ? IVM_MIXED : IVM_INSERT_ONLY;
-    return shape != ivm__delta_shape(step, table) || rows != ivm__delta_rows(step, table) ? "a shape or count of rows" : NULL;
+    return shape != ivm__source_delta_shape(step, table) || rows != ivm__source_delta_rows(step, table) ? "a shape or count of rows" : NULL;
 }
 
 static ivm_status probe_finish(ivm__operator *self, ivm__step *step)

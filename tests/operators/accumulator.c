@@ -41,7 +41,7 @@ static void open_functions(const ivm__aggregate_function *functions, uint32_t co
 {
     ivm__aggregate_spec specs[NUMERIC_FUNCTIONS];
     for (uint32_t i = 0; i < count; i++) {
-        specs[i] = (ivm__aggregate_spec){ functions[i], case_column(&it, 0, type), NULL, result_of(functions[i], type) };
+        specs[i] = (ivm__aggregate_spec){ functions[i], case_column(&it, 0, type), NULL, result_of(functions[i], type), "a" };
     }
     cr_assert_eq(ivm__accumulators_init(&accumulators, &it.engine->memory, &it.engine->texts, specs, count), IVM_OK);
     cr_assert_eq(ivm__accumulators_reserve(&accumulators, 4), IVM_OK);
@@ -154,8 +154,8 @@ static uint32_t stride_of(const ivm__aggregate_function *functions, const ivm_ty
 {
     ivm__aggregate_spec specs[8];
     for (uint32_t i = 0; i < count; i++) {
-        specs[i] =
-            (ivm__aggregate_spec){ functions[i], types[i] ? case_column(&it, 0, types[i]) : NULL, NULL, types[i] ? types[i] : IVM_INT64 };
+        specs[i] = (ivm__aggregate_spec){ functions[i], types[i] ? case_column(&it, 0, types[i]) : NULL, NULL,
+                                          types[i] ? types[i] : IVM_INT64, "a" };
     }
     ivm__accumulators made;
     cr_assert_eq(ivm__accumulators_init(&made, &it.engine->memory, &it.engine->texts, specs, count), IVM_OK);

@@ -4,12 +4,12 @@
 #include <stdio.h>
 
 #include "aggregate_case.h"
-#include "aggregate_inside.h"
+#include "aggregate_state.h"
 #include "join_case.h"
 
-static const aggregate_inside *inside(const agg_case *it)
+static const ivm__aggregate *inside(const agg_case *it)
 {
-    return (const aggregate_inside *)it->operator;
+    return (const ivm__aggregate *)it->operator;
 }
 
 static void assert_sound(const agg_case *it)
@@ -24,7 +24,7 @@ static void assert_sound(const agg_case *it)
 /* The state of every group that is there, byte by byte but for the places of float sums, whose numbers count. */
 static uint8_t *states_of(agg_case *it, size_t *size)
 {
-    const aggregate_inside *self = inside(it);
+    const ivm__aggregate *self = inside(it);
     uint32_t groups = it->groups_count ? self->keys.rows_end : 1;
     size_t capacity = groups * (size_t)16384;
     uint8_t *bytes = calloc(1, capacity);
@@ -345,7 +345,7 @@ Test(operators_aggregate, groups_alone_are_distinct_rows)
     hand_open(&it, NULL);
     ivm_table *table = hand_table(&it, "t", types, "??", NULL);
     ivm__memory *memory = &it.engine->memory;
-    cr_assert_eq(ivm__scan_create(memory, table, &scan), IVM_OK);
+    cr_assert_eq(ivm__scan_create(memory, table, table->heading, &scan), IVM_OK);
     hand_add(&it, scan, NULL, 0);
     ivm__expression *groups[] = { case_column(&it, 1, IVM_INT64), ivm__expression_literal(memory, &it.engine->texts, 0, true, 0) };
     cr_assert_eq(ivm__aggregate_create(memory, &it.engine->texts, 1, groups, 2, NULL, 0, NULL, &aggregate), IVM_OK);
@@ -391,10 +391,11 @@ static void fallible_open(fallible *f)
     ivm__operator *scan;
     hand_open(&f->it, NULL);
     f->table = hand_table(&f->it, "t", types, "??", NULL);
-    cr_assert_eq(ivm__scan_create(&f->it.engine->memory, f->table, &scan), IVM_OK);
+    cr_assert_eq(ivm__scan_create(&f->it.engine->memory, f->table, f->table->heading, &scan), IVM_OK);
     hand_add(&f->it, scan, NULL, 0);
     ivm__expression *group = case_call(&f->it, IVM__ADD, IVM_INT64, case_column(&f->it, 0, IVM_INT64), case_int64(&f->it, 1ll << 62));
-    ivm__aggregate_spec specs[] = { { IVM__SUM, times(&f->it, 1, 62), NULL, IVM_INT64 }, { IVM__COUNT, NULL, NULL, IVM_INT64 } };
+    ivm__aggregate_spec specs[] = { { IVM__SUM, times(&f->it, 1, 62), NULL, IVM_INT64, "total" },
+                                    { IVM__COUNT, NULL, NULL, IVM_INT64, "n" } };
     ivm__expression *having = case_call(&f->it, IVM__GREATER, IVM_BOOL, times(&f->it, 2, 61), case_int64(&f->it, 0));
     cr_assert_eq(ivm__aggregate_create(&f->it.engine->memory, &f->it.engine->texts, 1, &group, 1, specs, 2, having, &f->aggregate), IVM_OK);
     hand_add(&f->it, f->aggregate, scan, 0);
@@ -432,10 +433,10 @@ Test(operators_aggregate, what_cannot_be_computed_rejects_the_step)
         uint32_t count;
         const char *part;
     } bad[] = {
-        { { weighted(1, 2, 1) }, 1, "an aggregate" },                      /* the argument */
-        { { weighted(1ll << 62, 0, 1) }, 1, "an aggregate" },              /* the group */
-        { { weighted(1, 1, 1), weighted(1, 0, 1) }, 2, "aggregate 1 of" }, /* the sum */
-        { { weighted(1, 0, 3) }, 1, "having" },                            /* 4 * 2^61 */
+        { { weighted(1, 2, 1) }, 1, "an aggregate" },                          /* the argument */
+        { { weighted(1ll << 62, 0, 1) }, 1, "an aggregate" },                  /* the group */
+        { { weighted(1, 1, 1), weighted(1, 0, 1) }, 2, "aggregate total of" }, /* the sum */
+        { { weighted(1, 0, 3) }, 1, "having" },                                /* 4 * 2^61 */
         { { weighted(7, 0, INT64_MAX), weighted(7, -1, INT64_MAX) }, 2, "aggregate" },
     };
     for (uint32_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -485,7 +486,7 @@ Test(operators_aggregate, failures_that_cancel_are_none)
         agg_case it = { 0 };
         hand_open(&it.it, NULL);
         ivm__expression *group = case_column(&it.it, 0, IVM_INT64);
-        ivm__aggregate_spec spec = { IVM__MAX, times(&it.it, 1, 62), NULL, IVM_INT64 };
+        ivm__aggregate_spec spec = { IVM__MAX, times(&it.it, 1, 62), NULL, IVM_INT64, "most" };
         ivm__memory *memory = &it.it.engine->memory;
         cr_assert_eq(ivm__aggregate_create(memory, &it.it.engine->texts, 1, &group, 1, &spec, 1, NULL, &it.operator), IVM_OK);
         it.operator->view = "v";
@@ -552,9 +553,9 @@ Test(operators_aggregate, out_of_memory_in_the_making_leaves_nothing)
         hand it;
         hand_open(&it, &functions);
         ivm__expression *groups[] = { case_column(&it, 0, IVM_INT64), case_column(&it, 1, IVM_STRING) };
-        ivm__aggregate_spec specs[] = { { IVM__SUM, times(&it, 2, 1), NULL, IVM_INT64 },
-                                        { IVM__MIN, case_column(&it, 1, IVM_STRING), NULL, IVM_STRING },
-                                        { IVM__COUNT, NULL, NULL, IVM_INT64 } };
+        ivm__aggregate_spec specs[] = { { IVM__SUM, times(&it, 2, 1), NULL, IVM_INT64, "total" },
+                                        { IVM__MIN, case_column(&it, 1, IVM_STRING), NULL, IVM_STRING, "least" },
+                                        { IVM__COUNT, NULL, NULL, IVM_INT64, "n" } };
         specs[2].where = case_call(&it, IVM__LESS, IVM_BOOL, case_column(&it, 0, IVM_INT64), case_int64(&it, 3));
         ivm__expression *having = case_call(&it, IVM__LESS, IVM_BOOL, case_column(&it, 4, IVM_INT64), case_int64(&it, 3));
         ivm__operator *made = NULL;

@@ -86,7 +86,7 @@ static void open_with(agg_case *it, uint32_t groups_count, bool having, bool neg
     for (uint32_t i = 0; i < AGG_FUNCTIONS; i++) {
         const agg_function *of = &agg_functions[i];
         bool null = of->column == AGG_UNTYPED_NULL;
-        specs[i] = (ivm__aggregate_spec){ .function = of->function, .type = result_type(of) };
+        specs[i] = (ivm__aggregate_spec){ .function = of->function, .type = result_type(of), .name = "a" };
         if (null) {
             specs[i].argument = ivm__expression_literal(&it->it.engine->memory, &it->it.engine->texts, 0, true, 0);
         } else if (of->column != AGG_NO_ARGUMENT) {

@@ -25,7 +25,7 @@ static void open_power(signed_case *of, uint32_t power, bool groups, uint32_t al
     for (uint32_t i = first; i < first + count; i++) {
         ivm__expression *argument =
             i == COUNT ? NULL : case_call(it, IVM__MULTIPLY, IVM_INT64, case_column(it, 1, IVM_INT64), case_int64(it, (int64_t)1 << power));
-        specs[i] = (ivm__aggregate_spec){ functions[i], argument, NULL, i == AVG || i == VAR_SAMP ? IVM_FLOAT64 : IVM_INT64 };
+        specs[i] = (ivm__aggregate_spec){ functions[i], argument, NULL, i == AVG || i == VAR_SAMP ? IVM_FLOAT64 : IVM_INT64, "a" };
     }
     ivm__expression *group = groups ? case_column(it, 0, IVM_INT64) : NULL;
     cr_assert_eq(
@@ -131,8 +131,8 @@ Test(operators_aggregate_negative, out_of_memory_in_the_making_leaves_nothing)
     for (uint64_t n = 1, done = 0; !done; n++) {
         hand it;
         hand_open(&it, &functions);
-        ivm__aggregate_spec specs[] = { { IVM__STDDEV_POP, case_column(&it, 0, IVM_FLOAT64), NULL, IVM_FLOAT64 },
-                                        { IVM__COUNT_DISTINCT, case_column(&it, 1, IVM_STRING), NULL, IVM_INT64 } };
+        ivm__aggregate_spec specs[] = { { IVM__STDDEV_POP, case_column(&it, 0, IVM_FLOAT64), NULL, IVM_FLOAT64, "a" },
+                                        { IVM__COUNT_DISTINCT, case_column(&it, 1, IVM_STRING), NULL, IVM_INT64, "b" } };
         ivm__expression *groups = NULL;
         ivm__operator *made = NULL;
         test_allocator_arm(&allocator, n);

@@ -1,7 +1,6 @@
 /* Filters: which rows pass, chunks passed on as they are, failures that cancel and failures that stay. */
 #include <criterion/criterion.h>
 
-#include "allocator.h"
 #include "hand.h"
 #include "join_case.h"
 
@@ -13,7 +12,7 @@ static hand_sink *filter_open(hand *it, const ivm_allocator *allocator, ivm_tabl
     ivm__operator *scan, *filter;
     hand_open(it, allocator);
     *table = hand_table(it, "t", types, "???", NULL);
-    cr_assert_eq(ivm__scan_create(&it->engine->memory, *table, &scan), IVM_OK);
+    cr_assert_eq(ivm__scan_create(&it->engine->memory, *table, (*table)->heading, &scan), IVM_OK);
     hand_add(it, scan, NULL, 0);
     cr_assert_eq(ivm__filter_create(&it->engine->memory, &it->engine->texts, types, 3, condition(it), &filter), IVM_OK);
     hand_add(it, filter, scan, 0);
@@ -145,7 +144,7 @@ Test(operators_filter, failures_that_cancel_are_none)
     hand_open(&it, NULL);
     ivm_table *table = hand_table(&it, "t", types, "???", NULL);
     ivm__operator *scan, *filter, twice = { .class = &twice_class };
-    cr_assert_eq(ivm__scan_create(&it.engine->memory, table, &scan), IVM_OK);
+    cr_assert_eq(ivm__scan_create(&it.engine->memory, table, table->heading, &scan), IVM_OK);
     hand_add(&it, scan, NULL, 0);
     hand_add(&it, &twice, scan, 0);
     cr_assert_eq(ivm__filter_create(&it.engine->memory, &it.engine->texts, types, 3, fallible(&it), &filter), IVM_OK);
@@ -176,52 +175,36 @@ Test(operators_filter, loading_counts_no_failures)
 
 Test(operators_filter, running_out_of_memory_changes_nothing)
 {
-    uint64_t failures = 0;
-    bool done = false;
-    for (uint64_t n = 1; !done; n++) {
-        test_allocator allocator;
-        test_allocator_init(&allocator);
-        ivm_allocator functions = test_allocator_functions(&allocator);
+    hand_trial trial = { 0 };
+    while (hand_trial_next(&trial)) {
         hand it;
         ivm_table *table;
-        filter_open(&it, &functions, &table, fallible);
+        filter_open(&it, &trial.functions, &table, fallible);
         ivm_batch *batch = hand_batch(&it);
         hand_change(batch, table, HAND_ROW(2, 5, 1), 1);
         hand_change(batch, table, HAND_ROW(0, 5, 1), 1);
-        test_allocator_arm(&allocator, n);
+        hand_trial_arm(&trial);
         ivm_status status = hand_step(&it, batch, true);
-        done = !test_allocator_disarm(&allocator);
-        cr_assert_eq(status, done ? IVM_OVERFLOW : IVM_OUT_OF_MEMORY, "allocation %llu", (unsigned long long)n);
-        failures += !done;
+        hand_trial_judge(&trial, status, IVM_OVERFLOW);
         cr_assert_eq(table->store.rows_live, 0);
         ivm_batch_free(batch);
         cr_assert_eq(push_row(&it, table, HAND_ROW(0, 5, 1), 1), IVM_OK);
         hand_close(&it);
-        cr_assert(test_allocator_is_clean(&allocator), "allocation %llu", (unsigned long long)n);
     }
-    cr_assert_gt(failures, 3);
+    cr_assert_gt(trial.failures, 3);
 }
 
 Test(operators_filter, running_out_of_memory_in_making_it_leaves_nothing)
 {
-    bool done = false;
-    for (uint64_t n = 1; !done; n++) {
-        test_allocator allocator;
-        test_allocator_init(&allocator);
-        ivm_allocator functions = test_allocator_functions(&allocator);
+    hand_trial trial = { 0 };
+    while (hand_trial_next(&trial)) {
         hand it;
-        hand_open(&it, &functions);
+        hand_open(&it, &trial.functions);
         ivm__expression *condition = small(&it);
         ivm__operator *filter;
-        test_allocator_arm(&allocator, n);
+        hand_trial_arm(&trial);
         ivm_status status = ivm__filter_create(&it.engine->memory, &it.engine->texts, types, 3, condition, &filter);
-        done = !test_allocator_disarm(&allocator);
-        cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY);
-        if (done) {
-            cr_assert_gt(n, 2);
-            filter->class->free(filter, &it.engine->memory);
-        }
-        hand_close(&it);
-        cr_assert(test_allocator_is_clean(&allocator), "allocation %llu", (unsigned long long)n);
+        hand_trial_judge_made(&trial, &it, status, filter);
     }
+    cr_assert_gt(trial.failures, 1);
 }

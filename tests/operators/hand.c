@@ -327,3 +327,44 @@ uint64_t hand_random(uint64_t *state)
     *state = x;
     return x * 0x2545F4914F6CDD1Dull >> 16;
 }
+
+/* ---- Memory running out -------------------------------------------------------------------------------------------------------------- */
+
+bool hand_trial_next(hand_trial *trial)
+{
+    cr_assert(trial->n == 0 || test_allocator_is_clean(&trial->allocator), "allocation %llu", (unsigned long long)trial->n);
+    if (trial->done) {
+        return false;
+    }
+    trial->n++;
+    test_allocator_init(&trial->allocator);
+    trial->functions = test_allocator_functions(&trial->allocator);
+    return true;
+}
+
+void hand_trial_arm(hand_trial *trial)
+{
+    test_allocator_arm(&trial->allocator, trial->n);
+}
+
+bool hand_trial_disarm(hand_trial *trial)
+{
+    trial->done = !test_allocator_disarm(&trial->allocator);
+    trial->failures += !trial->done;
+    return trial->done;
+}
+
+void hand_trial_judge(hand_trial *trial, ivm_status status, ivm_status wanted)
+{
+    bool done = hand_trial_disarm(trial);
+    cr_assert_eq(status, done ? wanted : IVM_OUT_OF_MEMORY, "allocation %llu", (unsigned long long)trial->n);
+}
+
+void hand_trial_judge_made(hand_trial *trial, hand *it, ivm_status status, ivm__operator *made)
+{
+    hand_trial_judge(trial, status, IVM_OK);
+    if (status == IVM_OK) {
+        made->class->free(made, &it->engine->memory);
+    }
+    hand_close(it);
+}

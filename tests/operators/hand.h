@@ -5,6 +5,7 @@
 #ifndef TEST_HAND_H
 #define TEST_HAND_H
 
+#include "allocator.h"
 #include "operators.h"
 #include "stage.h"
 
@@ -72,6 +73,27 @@ typedef struct hand_sink {
     bool loading;
 } hand_sink;
 hand_sink *hand_sink_add(hand *it, ivm__operator *below);
+
+/* Trials of work in which the n-th allocation fails, for n = 1, 2, ... until the work goes through; zeroed at first:
+ *
+ *     while (hand_trial_next(&trial)) {
+ *         ... open with &trial.functions, arm, work, judge, close ...
+ *     } */
+typedef struct hand_trial {
+    test_allocator allocator;
+    ivm_allocator functions;
+    uint64_t n, failures;
+    bool done; /* no allocation of this trial failed */
+} hand_trial;
+/* Whether there is one more; the last must have left nothing behind. */
+bool hand_trial_next(hand_trial *trial);
+void hand_trial_arm(hand_trial *trial);
+/* The work is over; whether no allocation failed. */
+bool hand_trial_disarm(hand_trial *trial);
+/* The same where the work must have come to out_of_memory if one did, and else to this. */
+void hand_trial_judge(hand_trial *trial, ivm_status status, ivm_status wanted);
+/* The same where the work was making an operator: frees it if it is there, closes the hand. */
+void hand_trial_judge_made(hand_trial *trial, hand *it, ivm_status status, ivm__operator *made);
 
 uint64_t hand_random(uint64_t *state);
 static inline uint32_t hand_below(uint64_t *state, uint32_t bound)

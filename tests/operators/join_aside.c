@@ -7,8 +7,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "allocator.h"
-#include "join_case.h"
+#include "join_bags.h"
 #include "join_state.h"
 
 typedef struct aside_case {
@@ -19,20 +18,6 @@ typedef struct aside_case {
     hand_bag bags[CASE_TABLES];
     uint64_t random;
 } aside_case;
-
-static void bags_free(hand_bag bags[CASE_TABLES])
-{
-    for (uint32_t t = 0; t < CASE_TABLES; t++) {
-        hand_bag_free(&bags[t]);
-    }
-}
-
-static void bags_copy(hand_bag to[CASE_TABLES], const hand_bag from[CASE_TABLES])
-{
-    for (uint32_t t = 0; t < CASE_TABLES; t++) {
-        hand_bag_copy(&to[t], &from[t]);
-    }
-}
 
 /* ---- The formula, by hand --------------------------------------------------------------------------------------------------------------------- */
 

@@ -262,7 +262,7 @@ static ivm__operator *leaf_operators(const case_leaf *leaf, hand *it, ivm_table 
         spec->table = table;
         return NULL;
     }
-    cr_assert_eq(ivm__scan_create(memory, table, &scan), IVM_OK);
+    cr_assert_eq(ivm__scan_create(memory, table, table->heading, &scan), IVM_OK);
     hand_add(it, scan, NULL, 0);
     spec->scan = leaf->road == CASE_FILTER_KEPT ? NULL : scan;
     if (leaf->road == CASE_PROJECT) {

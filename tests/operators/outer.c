@@ -252,42 +252,6 @@ Test(operators_outer, columns_not_carried_play_no_part)
     outer_close(&join);
 }
 
-/* ---- Ports of presence ------------------------------------------------------------------------------------------------------------------ */
-
-Test(operators_outer, presence_may_be_sent_apart)
-{
-    for (size_t k = 0; k < KINDS; k++) {
-        outer_case join = { .kind = kinds[k], .keys_count = 1, .negative = { true, true } };
-        outer_open(&join, NULL);
-        ivm__memory *memory = &join.it.engine->memory;
-        /* Feeds send to signs operators, put before the join. */
-        ivm__operator *signs[2];
-        for (uint32_t side = 0; side < 2; side++) {
-            ivm__signs_ports ports = { side, IVM__OUTER_LEFT_PRESENT + side, UINT32_MAX };
-            cr_assert_eq(ivm__signs_create(memory, &join.it.engine->texts, 3, outer_types, OUTER_COLUMNS, ports, &signs[side]), IVM_OK);
-            hand_add(&join.it, signs[side], &join.feeds[side]->head, 0);
-            signs[side]->next = join.join;
-        }
-        ivm__operator **order = join.it.program.operators;
-        ivm__operator *made = order[2], *root = order[3];
-        order[2] = signs[0];
-        order[3] = signs[1];
-        order[4] = made;
-        order[5] = root;
-        outer_send(&join, 0, row_of(1, 5), -1);
-        outer_send(&join, 0, row_of(1, 6), 2);
-        outer_send(&join, 1, row_of(1, 7), -3);
-        outer_send(&join, 1, row_of(2, 7), 1);
-        cr_assert_eq(outer_step(&join, true, true), IVM_OK);
-        cr_assert(outer_holds(&join));
-        outer_send(&join, 0, row_of(1, 5), 2);
-        outer_send(&join, 1, row_of(1, 7), 4);
-        cr_assert_eq(outer_step(&join, false, true), IVM_OK);
-        cr_assert(outer_holds(&join));
-        outer_close(&join);
-    }
-}
-
 /* ---- Weights out of range ----------------------------------------------------------------------------------------------------------------- */
 
 Test(operators_outer, a_joined_weight_past_int64_is_an_overflow)

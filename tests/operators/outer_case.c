@@ -51,8 +51,6 @@ void outer_open(outer_case *join, const ivm_allocator *allocator)
         .right_keys = join->right_keys,
         .keys_count = join->keys_count,
         .condition = join->condition ? condition_make(it) : NULL,
-        .left_negative = join->negative[0],
-        .right_negative = join->negative[1],
     };
     cr_assert_eq(ivm__outer_create(memory, &it->engine->texts, it->engine->seed, &spec, &join->join), IVM_OK);
     hand_add(it, join->join, &join->feeds[0]->head, IVM__OUTER_LEFT);

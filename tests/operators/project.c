@@ -1,7 +1,6 @@
 /* Projects: columns passed and computed, weights as they come, failures, columns nobody carries. */
 #include <criterion/criterion.h>
 
-#include "allocator.h"
 #include "hand.h"
 #include "join_case.h"
 
@@ -22,7 +21,7 @@ static hand_sink *project_open(hand *it, const ivm_allocator *allocator, ivm_tab
     ivm__expression *columns[3];
     hand_open(it, allocator);
     *table = hand_table(it, "t", types, "???", NULL);
-    cr_assert_eq(ivm__scan_create(&it->engine->memory, *table, &scan), IVM_OK);
+    cr_assert_eq(ivm__scan_create(&it->engine->memory, *table, (*table)->heading, &scan), IVM_OK);
     hand_add(it, scan, NULL, 0);
     columns_make(it, columns);
     cr_assert_eq(ivm__project_create(&it->engine->memory, &it->engine->texts, columns, 3, &project), IVM_OK);
@@ -73,7 +72,7 @@ Test(operators_project, plain_columns_are_not_copied)
     ivm__operator *scan, *project;
     ivm_table *table = hand_table(&it, "t", types, "???", NULL);
     ivm__expression *columns[1] = { case_column(&it, 1, IVM_INT64) };
-    cr_assert_eq(ivm__scan_create(&it.engine->memory, table, &scan), IVM_OK);
+    cr_assert_eq(ivm__scan_create(&it.engine->memory, table, table->heading, &scan), IVM_OK);
     hand_add(&it, scan, NULL, 0);
     cr_assert_eq(ivm__project_create(&it.engine->memory, &it.engine->texts, columns, 1, &project), IVM_OK);
     hand_add(&it, project, scan, 0);
@@ -122,51 +121,35 @@ Test(operators_project, a_column_that_is_not_carried_stays_so)
 
 Test(operators_project, running_out_of_memory_changes_nothing)
 {
-    uint64_t failures = 0;
-    bool done = false;
-    for (uint64_t n = 1; !done; n++) {
-        test_allocator allocator;
-        test_allocator_init(&allocator);
-        ivm_allocator functions = test_allocator_functions(&allocator);
+    hand_trial trial = { 0 };
+    while (hand_trial_next(&trial)) {
         hand it;
         ivm_table *table;
-        project_open(&it, &functions, &table);
+        project_open(&it, &trial.functions, &table);
         ivm_batch *batch = hand_batch(&it);
         hand_change(batch, table, HAND_ROW(2, 5, 1), 1);
-        test_allocator_arm(&allocator, n);
+        hand_trial_arm(&trial);
         ivm_status status = hand_step(&it, batch, true);
-        done = !test_allocator_disarm(&allocator);
-        cr_assert_eq(status, done ? IVM_OVERFLOW : IVM_OUT_OF_MEMORY, "allocation %llu", (unsigned long long)n);
-        failures += !done;
+        hand_trial_judge(&trial, status, IVM_OVERFLOW);
         ivm_batch_free(batch);
         cr_assert_eq(push_row(&it, table, HAND_ROW(0, 5, 1), 1), IVM_OK);
         hand_close(&it);
-        cr_assert(test_allocator_is_clean(&allocator), "allocation %llu", (unsigned long long)n);
     }
-    cr_assert_gt(failures, 3);
+    cr_assert_gt(trial.failures, 3);
 }
 
 Test(operators_project, running_out_of_memory_in_making_it_leaves_nothing)
 {
-    bool done = false;
-    for (uint64_t n = 1; !done; n++) {
-        test_allocator allocator;
-        test_allocator_init(&allocator);
-        ivm_allocator functions = test_allocator_functions(&allocator);
+    hand_trial trial = { 0 };
+    while (hand_trial_next(&trial)) {
         hand it;
-        hand_open(&it, &functions);
+        hand_open(&it, &trial.functions);
         ivm__expression *columns[3];
         columns_make(&it, columns);
         ivm__operator *project;
-        test_allocator_arm(&allocator, n);
+        hand_trial_arm(&trial);
         ivm_status status = ivm__project_create(&it.engine->memory, &it.engine->texts, columns, 3, &project);
-        done = !test_allocator_disarm(&allocator);
-        cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY);
-        if (done) {
-            cr_assert_gt(n, 3);
-            project->class->free(project, &it.engine->memory);
-        }
-        hand_close(&it);
-        cr_assert(test_allocator_is_clean(&allocator), "allocation %llu", (unsigned long long)n);
+        hand_trial_judge_made(&trial, &it, status, project);
     }
+    cr_assert_gt(trial.failures, 2);
 }

@@ -8,7 +8,7 @@ static const ivm_type types[] = { IVM_INT64, IVM_INT64 };
 static ivm__operator *scan_add(hand *it, ivm_table *table)
 {
     ivm__operator *scan;
-    cr_assert_eq(ivm__scan_create(&it->engine->memory, table, &scan), IVM_OK);
+    cr_assert_eq(ivm__scan_create(&it->engine->memory, table, table->heading, &scan), IVM_OK);
     cr_assert_eq(ivm__scan_source(scan).table, table);
     hand_add(it, scan, NULL, 0);
     return scan;

@@ -3,7 +3,6 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "allocator.h"
 #include "feed.h"
 
 #define COLUMNS 3u
@@ -363,14 +362,10 @@ Test(operators_set, a_net_weight_past_int64_is_an_overflow)
 
 static void run_out_of_memory(ivm__set_kind kind, uint32_t inputs_count)
 {
-    uint64_t failures = 0;
-    bool done = false;
-    for (uint64_t n = 1; !done; n++) {
-        test_allocator allocator;
-        test_allocator_init(&allocator);
-        ivm_allocator functions = test_allocator_functions(&allocator);
+    hand_trial trial = { 0 };
+    while (hand_trial_next(&trial)) {
         set_case at;
-        case_open(&at, kind, inputs_count, &functions);
+        case_open(&at, kind, inputs_count, &trial.functions);
         for (int64_t i = 0; i < 20; i++) {
             send(&at, (uint32_t)i % inputs_count, HAND_ROW(i / 2, 0, 0), 1 + i % 2);
         }
@@ -379,19 +374,16 @@ static void run_out_of_memory(ivm__set_kind kind, uint32_t inputs_count)
             send(&at, (uint32_t)i % inputs_count, HAND_ROW(i / 2, i / 20, 0), 1);
         }
         send(&at, 0, HAND_ROW(0, 0, 0), -1);
-        test_allocator_arm(&allocator, n);
+        hand_trial_arm(&trial);
         ivm_status status = case_step(&at, false, true);
-        done = !test_allocator_disarm(&allocator);
-        cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY, "allocation %llu", (unsigned long long)n);
-        failures += !done;
-        cr_assert(holds(&at), "allocation %llu", (unsigned long long)n);
+        hand_trial_judge(&trial, status, IVM_OK);
+        cr_assert(holds(&at), "allocation %llu", (unsigned long long)trial.n);
         send(&at, inputs_count - 1, HAND_ROW(1, 0, 0), 1);
         cr_assert_eq(case_step(&at, false, true), IVM_OK);
-        cr_assert(holds(&at), "allocation %llu: the step after", (unsigned long long)n);
+        cr_assert(holds(&at), "allocation %llu: the step after", (unsigned long long)trial.n);
         case_close(&at);
-        cr_assert(test_allocator_is_clean(&allocator), "allocation %llu", (unsigned long long)n);
     }
-    cr_assert_gt(failures, 5);
+    cr_assert_gt(trial.failures, 5);
 }
 
 Test(operators_set, running_out_of_memory_changes_nothing, .timeout = 300)
@@ -402,23 +394,14 @@ Test(operators_set, running_out_of_memory_changes_nothing, .timeout = 300)
 
 Test(operators_set, running_out_of_memory_in_making_it_leaves_nothing)
 {
-    bool done = false;
-    for (uint64_t n = 1; !done; n++) {
-        test_allocator allocator;
-        test_allocator_init(&allocator);
-        ivm_allocator functions = test_allocator_functions(&allocator);
+    hand_trial trial = { 0 };
+    while (hand_trial_next(&trial)) {
         hand it;
-        hand_open(&it, &functions);
+        hand_open(&it, &trial.functions);
         ivm__operator *made;
-        test_allocator_arm(&allocator, n);
+        hand_trial_arm(&trial);
         ivm_status status = ivm__set_create(&it.engine->memory, &it.engine->texts, 7, IVM__SET_UNION, types, COLUMNS, 2, &made);
-        done = !test_allocator_disarm(&allocator);
-        cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY);
-        if (done) {
-            cr_assert_gt(n, 3);
-            made->class->free(made, &it.engine->memory);
-        }
-        hand_close(&it);
-        cr_assert(test_allocator_is_clean(&allocator), "allocation %llu", (unsigned long long)n);
+        hand_trial_judge_made(&trial, &it, status, made);
     }
+    cr_assert_gt(trial.failures, 2);
 }

@@ -2,7 +2,6 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "allocator.h"
 #include "feed.h"
 
 static const ivm_type types[] = { IVM_INT64, IVM_STRING };
@@ -189,53 +188,37 @@ Test(operators_signs, a_net_weight_past_int64_is_an_overflow)
 
 Test(operators_signs, running_out_of_memory_changes_nothing)
 {
-    uint64_t failures = 0;
-    bool done = false;
-    for (uint64_t n = 1; !done; n++) {
-        test_allocator allocator;
-        test_allocator_init(&allocator);
-        ivm_allocator functions = test_allocator_functions(&allocator);
+    hand_trial trial = { 0 };
+    while (hand_trial_next(&trial)) {
         chain at;
-        chain_open(&at, &functions, (ivm__signs_ports){ 0, 1, 2 });
+        chain_open(&at, &trial.functions, (ivm__signs_ports){ 0, 1, 2 });
         add_row(&at, HAND_ROW(1, 1), -2);
         add_row(&at, HAND_ROW(1, 2), 3);
         cr_assert_eq(chain_step(&at, true), IVM_OK);
         for (int64_t i = 0; i < 1500; i++) {
             add_row(&at, HAND_ROW(i, i % 3), i % 4 - 2);
         }
-        test_allocator_arm(&allocator, n);
+        hand_trial_arm(&trial);
         ivm_status status = chain_step(&at, true);
-        done = !test_allocator_disarm(&allocator);
-        cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY, "allocation %llu", (unsigned long long)n);
-        failures += !done;
-        cr_assert(holds(&at), "allocation %llu", (unsigned long long)n);
+        hand_trial_judge(&trial, status, IVM_OK);
+        cr_assert(holds(&at), "allocation %llu", (unsigned long long)trial.n);
         cr_assert_eq(chain_step(&at, true), IVM_OK);
-        cr_assert(holds(&at), "allocation %llu: the step after", (unsigned long long)n);
+        cr_assert(holds(&at), "allocation %llu: the step after", (unsigned long long)trial.n);
         chain_close(&at);
-        cr_assert(test_allocator_is_clean(&allocator), "allocation %llu", (unsigned long long)n);
     }
-    cr_assert_gt(failures, 5);
+    cr_assert_gt(trial.failures, 5);
 }
 
 Test(operators_signs, running_out_of_memory_in_making_it_leaves_nothing)
 {
-    bool done = false;
-    for (uint64_t n = 1; !done; n++) {
-        test_allocator allocator;
-        test_allocator_init(&allocator);
-        ivm_allocator functions = test_allocator_functions(&allocator);
+    hand_trial trial = { 0 };
+    while (hand_trial_next(&trial)) {
         hand it;
-        hand_open(&it, &functions);
+        hand_open(&it, &trial.functions);
         ivm__operator *made;
-        test_allocator_arm(&allocator, n);
+        hand_trial_arm(&trial);
         ivm_status status = ivm__signs_create(&it.engine->memory, &it.engine->texts, 7, types, 2, (ivm__signs_ports){ 0, 1, 2 }, &made);
-        done = !test_allocator_disarm(&allocator);
-        cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY);
-        if (done) {
-            cr_assert_gt(n, 3);
-            made->class->free(made, &it.engine->memory);
-        }
-        hand_close(&it);
-        cr_assert(test_allocator_is_clean(&allocator), "allocation %llu", (unsigned long long)n);
+        hand_trial_judge_made(&trial, &it, status, made);
     }
+    cr_assert_gt(trial.failures, 2);
 }

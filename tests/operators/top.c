@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "allocator.h"
 #include "feed.h"
 #include "join_case.h"
 
@@ -429,19 +428,15 @@ Test(operators_top, a_net_weight_past_int64_is_an_overflow)
 
 Test(operators_top, running_out_of_memory_changes_nothing, .timeout = 300)
 {
-    uint64_t failures = 0;
-    bool done = false;
-    for (uint64_t n = 1; !done; n++) {
-        test_allocator allocator;
-        test_allocator_init(&allocator);
-        ivm_allocator functions = test_allocator_functions(&allocator);
+    hand_trial trial = { 0 };
+    while (hand_trial_next(&trial)) {
         top_case at = { .partitions = { { .column = 2 } },
                         .partitions_count = 1,
                         .orders = { { 0, true, true, false } },
                         .orders_count = 1,
                         .limit = 3,
                         .offset = 1 };
-        case_open(&at, &functions);
+        case_open(&at, &trial.functions);
         for (int64_t i = 0; i < 20; i++) {
             send(&at, HAND_ROW(i % 4, i, i % 3, 0), 1 + i % 2);
         }
@@ -452,30 +447,24 @@ Test(operators_top, running_out_of_memory_changes_nothing, .timeout = 300)
         }
         send(&at, HAND_ROW(3, 3, 0, 0), -2);
         send(&at, HAND_ROW(9, 3, 0, 0), -1);
-        test_allocator_arm(&allocator, n);
+        hand_trial_arm(&trial);
         ivm_status status = case_step(&at, false, true);
-        done = !test_allocator_disarm(&allocator);
-        cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY, "allocation %llu", (unsigned long long)n);
-        failures += !done;
-        cr_assert(holds(&at), "allocation %llu", (unsigned long long)n);
+        hand_trial_judge(&trial, status, IVM_OK);
+        cr_assert(holds(&at), "allocation %llu", (unsigned long long)trial.n);
         send(&at, HAND_ROW(3, 1, 1, 1), 1);
         cr_assert_eq(case_step(&at, false, true), IVM_OK);
-        cr_assert(holds(&at), "allocation %llu: the step after", (unsigned long long)n);
+        cr_assert(holds(&at), "allocation %llu: the step after", (unsigned long long)trial.n);
         case_close(&at);
-        cr_assert(test_allocator_is_clean(&allocator), "allocation %llu", (unsigned long long)n);
     }
-    cr_assert_gt(failures, 20);
+    cr_assert_gt(trial.failures, 20);
 }
 
 Test(operators_top, running_out_of_memory_in_making_it_leaves_nothing)
 {
-    bool done = false;
-    for (uint64_t n = 1; !done; n++) {
-        test_allocator allocator;
-        test_allocator_init(&allocator);
-        ivm_allocator functions = test_allocator_functions(&allocator);
+    hand_trial trial = { 0 };
+    while (hand_trial_next(&trial)) {
         hand it;
-        hand_open(&it, &functions);
+        hand_open(&it, &trial.functions);
         ivm_engine *engine = it.engine;
         const top_key key = { 0, true, false, false };
         ivm__expression *partition = value_make(&it, &key);
@@ -488,15 +477,9 @@ Test(operators_top, running_out_of_memory_in_making_it_leaves_nothing)
                                .orders_count = 1,
                                .limit = 1 };
         ivm__operator *made;
-        test_allocator_arm(&allocator, n);
+        hand_trial_arm(&trial);
         ivm_status status = ivm__top_create(&engine->memory, &engine->texts, 7, &spec, &made);
-        done = !test_allocator_disarm(&allocator);
-        cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY);
-        if (done) {
-            cr_assert_gt(n, 5);
-            made->class->free(made, &engine->memory);
-        }
-        hand_close(&it);
-        cr_assert(test_allocator_is_clean(&allocator), "allocation %llu", (unsigned long long)n);
+        hand_trial_judge_made(&trial, &it, status, made);
     }
+    cr_assert_gt(trial.failures, 4);
 }

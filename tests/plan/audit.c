@@ -37,10 +37,8 @@ TestSuite(plan_audit, .init = open_tables, .fini = close_tables);
 
 static ivm_view *make(const char *name, ivm_plan *plan, ivm_refresh refresh)
 {
-    ivm_view *view = NULL;
     ivm_view_options options = { .version = IVM_VIEW_OPTIONS_VERSION, .refresh = refresh };
-    cr_assert_eq(ivm_view_create(tested.engine, name, plan, &options, &view, &tested.error), IVM_OK, "%s", tested.error.message);
-    return view;
+    return fixture_make_with(&tested, name, plan, &options);
 }
 
 static ivm_snapshot *audited(ivm_view *view)

@@ -66,10 +66,8 @@ static ivm_plan *plan_of(int nth)
 
 static ivm_view *view_make(const char *name, int nth, ivm_refresh refresh)
 {
-    ivm_view *view = NULL;
     ivm_view_options options = { .version = IVM_VIEW_OPTIONS_VERSION, .refresh = refresh };
-    cr_assert_eq(ivm_view_create(tested.engine, name, plan_of(nth), &options, &view, &tested.error), IVM_OK, "%s", tested.error.message);
-    return view;
+    return fixture_make_with(&tested, name, plan_of(nth), &options);
 }
 
 /* The view is as one made anew would be. */

@@ -4,31 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fixture.h"
-
-static fixture tested;
-static ivm_table *sale, *product;
+#include "shop.h"
 
 static void open_tables(void)
 {
-    fixture_open(&tested);
-    sale = fixture_table(&tested, "sale", "product int64; amount int64; note string", NULL);
-    product = fixture_table(&tested, "product", "id int64; name string", "id");
-    cr_assert_eq(fixture_push(&tested, product, IVM_INSERT, "1,a 2,b"), IVM_OK);
-    cr_assert_eq(fixture_push(&tested, sale, IVM_INSERT, "1,5,x 1,6,null 2,7,y"), IVM_OK);
+    shop_open_with("; note string", "");
+    push(product, IVM_INSERT, "1,a 2,b");
+    push(sale, IVM_INSERT, "1,5,x 1,6,null 2,7,y");
 }
 
-static void close_tables(void)
-{
-    fixture_close(&tested);
-}
-
-TestSuite(plan_deferred, .init = open_tables, .fini = close_tables);
-
-static void push(ivm_table *table, ivm_change change, const char *rows)
-{
-    cr_assert_eq(fixture_push(&tested, table, change, rows), IVM_OK, "%s", tested.error.message);
-}
+TestSuite(plan_deferred, .init = open_tables, .fini = shop_close);
 
 static ivm_plan *joined(void)
 {
@@ -64,11 +49,9 @@ static ivm_plan *of_kind(int kind)
 
 static ivm_view *deferred(const char *name, ivm_plan *plan, const ivm_view_options *given)
 {
-    ivm_view *view = NULL;
     ivm_view_options options = given ? *given : (ivm_view_options){ .version = IVM_VIEW_OPTIONS_VERSION };
     options.refresh = IVM_DEFERRED;
-    cr_assert_eq(ivm_view_create(tested.engine, name, plan, &options, &view, &tested.error), IVM_OK, "%s", tested.error.message);
-    return view;
+    return fixture_make_with(&shop, name, plan, &options);
 }
 
 /* Pushes that insert, change and take away, and rows that come and go in between. */
@@ -92,21 +75,21 @@ Test(plan_deferred, every_operator_starts_from_the_last_refresh)
     for (int turn = 0; turn < 2; turn++) {
         push_much(turn);
         for (int i = 0; i < KINDS; i++) {
-            char *before = strdup(fixture_view(&tested, late[i]));
-            cr_assert_eq(fixture_changes(&tested, late[i])[0], 0);
+            char *before = strdup(fixture_view(&shop, late[i]));
+            cr_assert_eq(fixture_changes(&shop, late[i])[0], 0);
             for (uint64_t n = 1, done = 0; !done; n++) {
-                test_allocator_arm(&tested.allocator, n);
-                ivm_status status = ivm_refresh_view(late[i], NULL, &tested.error);
-                done = !test_allocator_disarm(&tested.allocator);
+                test_allocator_arm(&shop.allocator, n);
+                ivm_status status = ivm_refresh_view(late[i], NULL, &shop.error);
+                done = !test_allocator_disarm(&shop.allocator);
                 cr_assert(status == (done ? IVM_OK : IVM_OUT_OF_MEMORY) || (status == IVM_OK && n > 1), "kind %d: %s", i,
-                          tested.error.message);
+                          shop.error.message);
                 done |= status == IVM_OK;
-                cr_assert(done || strcmp(fixture_view(&tested, late[i]), before) == 0, "kind %d, allocation %lu", i, (unsigned long)n);
+                cr_assert(done || strcmp(fixture_view(&shop, late[i]), before) == 0, "kind %d, allocation %lu", i, (unsigned long)n);
             }
             free(before);
-            ivm_view *anew = fixture_make(&tested, "anew", of_kind(i));
-            char *wanted = strdup(fixture_view(&tested, anew));
-            cr_assert_str_eq(fixture_view(&tested, late[i]), wanted, "kind %d", i);
+            ivm_view *anew = fixture_make(&shop, "anew", of_kind(i));
+            char *wanted = strdup(fixture_view(&shop, anew));
+            cr_assert_str_eq(fixture_view(&shop, late[i]), wanted, "kind %d", i);
             free(wanted);
             cr_assert_eq(ivm_view_drop(anew, NULL), IVM_OK);
         }
@@ -116,7 +99,7 @@ Test(plan_deferred, every_operator_starts_from_the_last_refresh)
 Test(plan_deferred, pruning_judges_the_pending_net_delta)
 {
     ivm_planner_options planner = { IVM_FK_PRUNING_BATCH, IVM_JOIN_MOBIUS, true };
-    cr_assert_eq(ivm_engine_planner_set(tested.engine, &planner, NULL), IVM_OK);
+    cr_assert_eq(ivm_engine_planner_set(shop.engine, &planner, NULL), IVM_OK);
     ivm_view *late = deferred("late", totals(), NULL);
     cr_assert_eq(ivm_foreign_key_declare(sale, "product", product, "id", IVM_RELY, NULL, NULL), IVM_OK);
     push(product, IVM_INSERT, "3,c");
@@ -126,12 +109,12 @@ Test(plan_deferred, pruning_judges_the_pending_net_delta)
     ivm_stats stats;
     cr_assert_eq(ivm_refresh_view(late, &stats, NULL), IVM_OK);
     cr_assert(stats.terms_pruned == 2 && stats.terms_run == 1 && stats.rows_out == 1);
-    cr_assert_str_eq(fixture_changes(&tested, late), "1*d,1,1");
+    cr_assert_str_eq(fixture_changes(&shop, late), "1*d,1,1");
     push(product, IVM_UPSERT, "1,aa");
     push(sale, IVM_INSERT, "1,1,x");
     cr_assert_eq(ivm_refresh_view(late, &stats, NULL), IVM_OK);
     cr_assert(stats.terms_pruned == 0 && stats.terms_run == 3);
-    cr_assert_str_eq(fixture_changes(&tested, late), "-1*a,11,2 1*aa,12,3");
+    cr_assert_str_eq(fixture_changes(&shop, late), "-1*a,11,2 1*aa,12,3");
 }
 
 /* ---- Callbacks -------------------------------------------------------------------------------------------------------------------------- */
@@ -147,7 +130,7 @@ static void call_back(void *context, ivm_view *view, ivm_snapshot *changes)
     ivm_rows rows;
     told++;
     cr_assert_eq(context, &told);
-    cr_assert_eq(ivm_view_create(tested.engine, "other", totals(), NULL, &made, &tested.error), IVM_IN_USE);
+    cr_assert_eq(ivm_view_create(shop.engine, "other", totals(), NULL, &made, &shop.error), IVM_IN_USE);
     cr_assert_eq(ivm_view_drop(view, NULL), IVM_IN_USE);
     cr_assert_eq(ivm_explain(view, NULL, IVM_EXPLAIN_TEXT, &text, NULL), IVM_IN_USE);
     cr_assert_eq(ivm_foreign_key_declare(sale, "product", product, "id", IVM_RELY, &fact, NULL), IVM_IN_USE);

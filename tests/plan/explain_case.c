@@ -4,15 +4,14 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-fixture it;
-ivm_table *sale, *product, *day;
+ivm_table *day;
 ivm_view *star;
 
 char *explain(ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format)
 {
     char *text = NULL;
-    ivm_status status = ivm_explain(view, stated, format, &text, &it.error);
-    cr_assert_eq(status, IVM_OK, "%s", it.error.message);
+    ivm_status status = ivm_explain(view, stated, format, &text, &shop.error);
+    cr_assert_eq(status, IVM_OK, "%s", shop.error.message);
     return text;
 }
 
@@ -212,8 +211,8 @@ json_t *explained(ivm_view *view, const ivm_explain_options *stated)
         check_facts(join, leaves_count);
         cr_assert_eq(mask_of(explain_text_of(join, "skip_mask"), leaves_count), skip);
         check_indexes(join, leaves_count);
-        check_masks(join, leaves_count, ivm_engine_planner(it.engine).skip_empty ? empty : 0, skip);
-        check_terms(join, leaves_count, ivm_engine_planner(it.engine).skip_empty ? empty : 0, skip);
+        check_masks(join, leaves_count, ivm_engine_planner(shop.engine).skip_empty ? empty : 0, skip);
+        check_terms(join, leaves_count, ivm_engine_planner(shop.engine).skip_empty ? empty : 0, skip);
     }
     return root;
 }
@@ -245,25 +244,23 @@ ivm_plan *star_plan(void)
 
 ivm_fact *declare(ivm_table *child, const char *columns, ivm_table *parent)
 {
-    ivm_fact *fact = NULL;
-    cr_assert_eq(ivm_foreign_key_declare(child, columns, parent, "id", IVM_RELY, &fact, &it.error), IVM_OK, "%s", it.error.message);
-    return fact;
+    return fixture_fact(&shop, child, columns, parent, "id", IVM_RELY);
 }
 
 void star_open(void)
 {
-    fixture_open(&it);
-    sale = fixture_table(&it, "sale", "product int64; day int64; amount int64", NULL);
-    product = fixture_table(&it, "product", "id int64; name string", "id");
-    day = fixture_table(&it, "day", "id int64; week int64", "id");
+    fixture_open(&shop);
+    sale = fixture_table(&shop, "sale", "product int64; day int64; amount int64", NULL);
+    product = fixture_table(&shop, "product", "id int64; name string", "id");
+    day = fixture_table(&shop, "day", "id int64; week int64", "id");
     declare(sale, "product", product);
     declare(sale, "day", day);
-    star = fixture_make(&it, "star", star_plan());
+    star = fixture_make(&shop, "star", star_plan());
 }
 
 void star_close(void)
 {
-    fixture_close(&it);
+    fixture_close(&shop);
 }
 
 const json_t *leaf_at(const json_t *join, size_t leaf)
@@ -271,12 +268,7 @@ const json_t *leaf_at(const json_t *join, size_t leaf)
     return json_array_get(json_object_get(join, "leaves"), leaf);
 }
 
-void push(ivm_table *table, ivm_change change, const char *rows)
-{
-    cr_assert_eq(fixture_push(&it, table, change, rows), IVM_OK, "%s", it.error.message);
-}
-
 void set_planner(ivm_fk_pruning pruning, ivm_join_rule rule, bool skip_empty)
 {
-    cr_assert_eq(ivm_engine_planner_set(it.engine, &(ivm_planner_options){ pruning, rule, skip_empty }, &it.error), IVM_OK);
+    cr_assert_eq(ivm_engine_planner_set(shop.engine, &(ivm_planner_options){ pruning, rule, skip_empty }, &shop.error), IVM_OK);
 }

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "fixture.h"
+#include "shop.h"
 
 /* The first join. */
 const json_t *explain_join(const json_t *root);
@@ -14,10 +14,9 @@ void explain_member(const json_t *object, const char *name, const char *want);
 
 /* ---- A star --------------------------------------------------------------------------------------------------------------------------- */
 
-/* sale(product, day, amount), a bag, with product(id, name) and day(id, week), which its facts lead to, and a view that joins the three as s, p and d:
- * of the test under way. */
-extern fixture it;
-extern ivm_table *sale, *product, *day;
+/* The shop with sale(product, day, amount), a bag, with product(id, name) and day(id, week), which its facts lead to, and a view that joins the three
+ * as s, p and d. */
+extern ivm_table *day;
 extern ivm_view *star;
 
 void star_open(void);
@@ -25,7 +24,6 @@ void star_close(void);
 ivm_plan *star_plan(void);
 /* A fact to the parent's id, relied on. */
 ivm_fact *declare(ivm_table *child, const char *columns, ivm_table *parent);
-void push(ivm_table *table, ivm_change change, const char *rows);
 void set_planner(ivm_fk_pruning pruning, ivm_join_rule rule, bool skip_empty);
 /* The text, which the caller frees with ivm_text_free(). */
 char *explain(ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format);

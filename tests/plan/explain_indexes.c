@@ -36,7 +36,7 @@ Test(plan_explain_indexes, built_or_not)
     cr_assert_not_null(strstr(text, "  index   leaf 1  p: p.id; "), "%s", text);
     cr_assert_not_null(strstr(text, " bytes; for leaves 0, 2\n"), "%s", text);
     ivm_text_free(text);
-    cr_assert_eq(ivm_view_prepare(star, &it.error), IVM_OK, "%s", it.error.message);
+    cr_assert_eq(ivm_view_prepare(star, &shop.error), IVM_OK, "%s", shop.error.message);
     text = explain(star, NULL, IVM_EXPLAIN_TEXT);
     cr_assert_null(strstr(text, "built when first read"), "%s", text);
     ivm_text_free(text);
@@ -47,7 +47,7 @@ static ivm_table *growing(const char *name)
     static const ivm_column_definition columns[] = { { "id", IVM_INT64, true }, { "n", IVM_INT64, false } };
     ivm_table_options options = { .columns = columns, .columns_count = 2, .key = "id", .append_only = true };
     ivm_table *table = NULL;
-    cr_assert_eq(ivm_table_create(it.engine, name, &options, &table, &it.error), IVM_OK, "%s", it.error.message);
+    cr_assert_eq(ivm_table_create(shop.engine, name, &options, &table, &shop.error), IVM_OK, "%s", shop.error.message);
     return table;
 }
 
@@ -60,7 +60,7 @@ Test(plan_explain_indexes, those_that_no_term_can_read_are_none)
     ivm_explain_options stated = { .facts_stated = true, .facts = &fact, .facts_count = 1 };
     ivm_table *grows = growing("g");
     ivm_view *view =
-        fixture_make(&it, "v", ivm_plan_project(ivm_plan_join(scan_of("sale", "s"), scan_of("g", "g"), "s.product = g.id"), "g.n"));
+        fixture_make(&shop, "v", ivm_plan_project(ivm_plan_join(scan_of("sale", "s"), scan_of("g", "g"), "s.product = g.id"), "g.n"));
     told_indexes(view, NULL, all);
     told_indexes(view, &stated, pruned);
     fact.trust = IVM_TRACKED;
@@ -69,16 +69,17 @@ Test(plan_explain_indexes, those_that_no_term_can_read_are_none)
     told_indexes(view, NULL, pruned);
     stated.facts_count = 0;
     told_indexes(view, &stated, all);
-    cr_assert_eq(ivm_engine_planner_set(it.engine, &(ivm_planner_options){ IVM_FK_PRUNING_OFF, IVM_JOIN_AUTO, true }, &it.error), IVM_OK);
+    cr_assert_eq(ivm_engine_planner_set(shop.engine, &(ivm_planner_options){ IVM_FK_PRUNING_OFF, IVM_JOIN_AUTO, true }, &shop.error),
+                 IVM_OK);
     told_indexes(view, NULL, all);
 }
 
 Test(plan_explain_indexes, one_of_two_columns_and_a_cross_product)
 {
-    ivm_table *pair = fixture_table(&it, "pair", "a int64; b int64; v int64", "b, a");
+    ivm_table *pair = fixture_table(&shop, "pair", "a int64; b int64; v int64", "b, a");
     ivm_plan *inputs[] = { scan_of("sale", "s"), scan_of("pair", "q"), ivm_plan_filter(scan_of("day", "d"), call_of(">", "d.week", 0)) };
     ivm_plan *join = ivm_plan_join_many(inputs, 3, "s.product = q.a, s.day = q.b");
-    ivm_view *view = fixture_make(&it, "v", ivm_plan_project(join, "s.amount, q.v, d.week"));
+    ivm_view *view = fixture_make(&shop, "v", ivm_plan_project(join, "s.amount, q.v, d.week"));
     told_indexes(view, NULL,
                  "[{\"leaf\": 0, \"columns\": [\"s.product\", \"s.day\"], \"built\": false, \"drivers\": [1]},"
                  " {\"leaf\": 1, \"columns\": [\"q.b\", \"q.a\"], \"built\": true, \"drivers\": [0, 2]}]");

@@ -42,7 +42,7 @@ Test(plan_explain_stated, stated_shapes_decide_without_data)
 Test(plan_explain_stated, a_stated_fact_within_a_table_prunes_by_row_alone)
 {
     ivm_plan *join = ivm_plan_join(scan_of("day", "d"), scan_of("day", "u"), "d.week = u.id");
-    ivm_view *view = fixture_make(&it, "within", ivm_plan_project(join, "u.week"));
+    ivm_view *view = fixture_make(&shop, "within", ivm_plan_project(join, "u.week"));
     ivm_stated_shape shape = { "day", IVM_INSERT_ONLY };
     ivm_stated_fact fact = { "day", "week", "day", "id", IVM_RELY };
     ivm_explain_options stated = stated_shapes(&shape, 1);
@@ -77,7 +77,7 @@ Test(plan_explain_stated, a_table_that_is_not_named_may_have_changed_in_any_way)
 Test(plan_explain_stated, a_derived_leaf_is_as_its_tables_are)
 {
     ivm_plan *counted = ivm_plan_count(ivm_plan_aggregate(scan_of("sale", NULL), "product"), "n");
-    ivm_view *view = fixture_make(&it, "derived", ivm_plan_join(counted, scan_of("product", "p"), "product = p.id"));
+    ivm_view *view = fixture_make(&shop, "derived", ivm_plan_join(counted, scan_of("product", "p"), "product = p.id"));
     ivm_stated_shape shape = { "sale", IVM_UNCHANGED };
     ivm_explain_options stated = stated_shapes(&shape, 1);
     json_t *root = explained(view, &stated);
@@ -88,11 +88,11 @@ Test(plan_explain_stated, a_derived_leaf_is_as_its_tables_are)
 
 Test(plan_explain_stated, stated_shapes_reach_through_views)
 {
-    ivm_view *low = fixture_make(&it, "low", ivm_plan_filter(scan_of("product", NULL), call_of(">", "id", 0)));
+    ivm_view *low = fixture_make(&shop, "low", ivm_plan_filter(scan_of("product", NULL), call_of(">", "id", 0)));
     ivm_plan *twice[] = { ivm_plan_scan_view(low, NULL), scan_of("low", NULL) };
-    ivm_view *middle = fixture_make(&it, "middle", ivm_plan_set(IVM_UNION, twice, 2));
+    ivm_view *middle = fixture_make(&shop, "middle", ivm_plan_set(IVM_UNION, twice, 2));
     ivm_plan *join = ivm_plan_join(scan_of("sale", "s"), ivm_plan_scan_view(middle, "m"), "s.product = m.id");
-    ivm_view *view = fixture_make(&it, "v", ivm_plan_project(join, "m.name"));
+    ivm_view *view = fixture_make(&shop, "v", ivm_plan_project(join, "m.name"));
     static const struct {
         ivm_shape product;
         const char *told;
@@ -127,7 +127,7 @@ Test(plan_explain_stated, stated_facts_stand_for_the_declared_ones)
     root = explained(star, &stated);
     explain_member(explain_join(root), "skip_mask", "\"000\"");
     json_decref(root);
-    cr_assert_null(it.engine->facts->next->next, "stated facts are not declared");
+    cr_assert_null(shop.engine->facts->next->next, "stated facts are not declared");
 }
 
 Test(plan_explain_stated, stating_leaves_the_last_push_and_the_next)
@@ -154,14 +154,14 @@ Test(plan_explain_stated, stating_leaves_the_last_push_and_the_next)
 static void refuses(ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format, ivm_status want, const char *part)
 {
     char *text = (char *)"as it was";
-    int64_t blocks = it.allocator.blocks;
+    int64_t blocks = shop.allocator.blocks;
     ivm_error error = { IVM_OK, "none" };
     ivm_status status = ivm_explain(view, stated, format, &text, &error);
     cr_assert_eq(status, want, "%s, not %s", ivm_status_name(status), ivm_status_name(want));
     cr_assert_eq(error.status, want);
     cr_assert_not_null(strstr(error.message, part), "\"%s\" is not in \"%s\"", part, error.message);
     cr_assert_str_eq(text, "as it was");
-    cr_assert_eq(it.allocator.blocks, blocks);
+    cr_assert_eq(shop.allocator.blocks, blocks);
 }
 
 static void refuses_fact(ivm_stated_fact fact, ivm_status want, const char *part)
@@ -210,13 +210,13 @@ Test(plan_explain_stated, out_of_memory_anywhere_leaves_nothing)
     uint64_t n = 1;
     for (bool done = false; !done; n++) {
         char *text = NULL;
-        int64_t blocks = it.allocator.blocks;
-        test_allocator_arm(&it.allocator, n);
-        ivm_status status = ivm_explain(star, &stated, IVM_EXPLAIN_JSON, &text, &it.error);
-        done = !test_allocator_disarm(&it.allocator);
+        int64_t blocks = shop.allocator.blocks;
+        test_allocator_arm(&shop.allocator, n);
+        ivm_status status = ivm_explain(star, &stated, IVM_EXPLAIN_JSON, &text, &shop.error);
+        done = !test_allocator_disarm(&shop.allocator);
         cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY);
         cr_assert_eq(text != NULL, done);
-        cr_assert_eq(it.allocator.blocks, blocks);
+        cr_assert_eq(shop.allocator.blocks, blocks);
         ivm_text_free(text);
     }
     cr_assert_gt(n, 8u);

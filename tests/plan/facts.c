@@ -24,10 +24,7 @@ TestSuite(plan_facts, .init = open_tables, .fini = close_tables);
 
 static ivm_fact *declare(ivm_table *from, const char *columns, ivm_table *to, const char *parent_columns)
 {
-    ivm_fact *fact = NULL;
-    ivm_status status = ivm_foreign_key_declare(from, columns, to, parent_columns, IVM_RELY, &fact, &it.error);
-    cr_assert_eq(status, IVM_OK, "%s", it.error.message);
-    return fact;
+    return fixture_fact(&it, from, columns, to, parent_columns, IVM_RELY);
 }
 
 static const char *column_name(const ivm__graph *graph, uint32_t column)

@@ -139,11 +139,24 @@ const char *fixture_changes(fixture *it, ivm_view *view)
     return fixture_rows(snapshot);
 }
 
-ivm_view *fixture_make(fixture *it, const char *name, ivm_plan *plan)
+ivm_view *fixture_make_with(fixture *it, const char *name, ivm_plan *plan, const ivm_view_options *options)
 {
     ivm_view *view = NULL;
-    cr_assert_eq(ivm_view_create(it->engine, name, plan, NULL, &view, &it->error), IVM_OK, "%s", it->error.message);
+    cr_assert_eq(ivm_view_create(it->engine, name, plan, options, &view, &it->error), IVM_OK, "%s", it->error.message);
     return view;
+}
+
+ivm_view *fixture_make(fixture *it, const char *name, ivm_plan *plan)
+{
+    return fixture_make_with(it, name, plan, NULL);
+}
+
+ivm_fact *fixture_fact(fixture *it, ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_trust trust)
+{
+    ivm_fact *fact = NULL;
+    ivm_status status = ivm_foreign_key_declare(child, columns, parent, parent_columns, trust, &fact, &it->error);
+    cr_assert_eq(status, IVM_OK, "%s", it->error.message);
+    return fact;
 }
 
 ivm_status fixture_push(fixture *it, ivm_table *table, ivm_change change, const char *rows)

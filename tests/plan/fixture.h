@@ -33,6 +33,9 @@ const char *fixture_view(fixture *it, ivm_view *view);
 const char *fixture_changes(fixture *it, ivm_view *view);
 /* Makes a view that must come about. */
 ivm_view *fixture_make(fixture *it, const char *name, ivm_plan *plan);
+ivm_view *fixture_make_with(fixture *it, const char *name, ivm_plan *plan, const ivm_view_options *options);
+/* Declares a foreign key of this trust, which must be one. */
+ivm_fact *fixture_fact(fixture *it, ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_trust trust);
 /* Pushes rows of a change, written as "1,a 2,null", one batch; weights of IVM_INSERT and IVM_DELETE. */
 ivm_status fixture_push(fixture *it, ivm_table *table, ivm_change change, const char *rows);
 

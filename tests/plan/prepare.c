@@ -46,17 +46,13 @@ static void set_planner(ivm_fk_pruning pruning, ivm_join_rule rule)
 
 static ivm_fact *declare(const char *column, ivm_table *parent)
 {
-    ivm_fact *fact = NULL;
-    cr_assert_eq(ivm_foreign_key_declare(sale, column, parent, "id", IVM_RELY, &fact, &tested.error), IVM_OK);
-    return fact;
+    return fixture_fact(&tested, sale, column, parent, "id", IVM_RELY);
 }
 
 static ivm_view *make(const char *name, ivm_plan *plan, ivm_refresh refresh, ivm_indexes indexes)
 {
-    ivm_view *view = NULL;
     ivm_view_options options = { .version = IVM_VIEW_OPTIONS_VERSION, .refresh = refresh, .indexes = indexes };
-    cr_assert_eq(ivm_view_create(tested.engine, name, plan, &options, &view, &tested.error), IVM_OK, "%s", tested.error.message);
-    return view;
+    return fixture_make_with(&tested, name, plan, &options);
 }
 
 static void prepare(ivm_view *view)

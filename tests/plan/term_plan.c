@@ -26,10 +26,7 @@ TestSuite(plan_term_plan, .init = open_tables, .fini = close_tables);
 
 static ivm_fact *declare(void)
 {
-    ivm_fact *fact = NULL;
-    ivm_status status = ivm_foreign_key_declare(sale, "product", product, "id", IVM_RELY, &fact, &it.error);
-    cr_assert_eq(status, IVM_OK, "%s", it.error.message);
-    return fact;
+    return fixture_fact(&it, sale, "product", product, "id", IVM_RELY);
 }
 
 static void set_pruning(ivm_fk_pruning pruning)

@@ -10,10 +10,7 @@ static ivm_table *lost, *other, *dim, *far, *loose;
 
 static ivm_fact *refer(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_trust trust)
 {
-    ivm_fact *fact = NULL;
-    ivm_status status = ivm_foreign_key_declare(child, columns, parent, parent_columns, trust, &fact, &tested.error);
-    cr_assert_eq(status, IVM_OK, "%s", tested.error.message);
-    return fact;
+    return fixture_fact(&tested, child, columns, parent, parent_columns, trust);
 }
 
 /* f and g keep no rows; d and s are append_only, e is not. */

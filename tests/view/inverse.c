@@ -6,8 +6,8 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "aggregate_state.h"
 #include "join_state.h"
-#include "operators/aggregate_inside.h"
 
 static const world_shape snowflake = {
     .tables_count = 4, .bag = true, .facts = true, .edges = { { 0, 0, 1 }, { 0, 1, 2 }, { 2, 0, 3 } }, .edges_count = 3
@@ -32,7 +32,7 @@ static void assert_store_empty(const ivm__store *store, const char *what)
 
 static void assert_aggregate_empty(const ivm__operator *operator)
 {
-    const aggregate_inside *self = (const aggregate_inside *)operator;
+    const ivm__aggregate *self = (const ivm__aggregate *)operator;
     assert_store_empty(&self->keys, "groups");
     for (uint32_t i = 0; i < self->accumulators.count; i++) {
         if (self->accumulators.list[i].ordered.memory) {

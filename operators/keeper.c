@@ -1,0 +1,61 @@
+/* Keepers: see keeper.h. Rows of terms that cancel meet in the Z-set, so weights are judged when all have come. */
+#include "keeper.h"
+
+#include "weights.h"
+
+ivm_status ivm__keeper_init(ivm__keeper *keeper, ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types,
+                            uint32_t columns_count)
+{
+    ivm__layout *layout;
+    ivm_type *copy = ivm__allocate(memory, columns_count * sizeof *copy);
+    if (!copy) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    memcpy(copy, types, columns_count * sizeof *copy);
+    ivm_status status = ivm__layout_create(memory, types, NULL, columns_count, true, &layout);
+    if (status == IVM_OK) {
+        status = ivm__zset_init(&keeper->rows, memory, texts, seed, layout);
+        ivm__layout_release(layout);
+    }
+    if (status != IVM_OK) {
+        ivm__release(memory, copy, columns_count * sizeof *copy);
+        return status;
+    }
+    keeper->head.types = copy;
+    keeper->head.columns_count = columns_count;
+    return IVM_OK;
+}
+
+void ivm__keeper_deinit(ivm__keeper *keeper, ivm__memory *memory)
+{
+    ivm__zset_deinit(&keeper->rows);
+    ivm__release(memory, (void *)keeper->head.types, keeper->head.columns_count * sizeof *keeper->head.types);
+}
+
+ivm_status ivm__keeper_consume(ivm__operator *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk)
+{
+    assert(port == 0 && chunk->columns_count == self->columns_count && !step->loading);
+    (void)port;
+    ivm__arena_mark mark = ivm__arena_here(step->scratch);
+    ivm_status status = ivm__zset_add(&((ivm__keeper *)self)->rows, step->scratch, chunk, NULL, 1);
+    ivm__arena_back(step->scratch, mark);
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+}
+
+ivm_status ivm__keeper_finish(ivm__operator *self, ivm__step *step)
+{
+    if (!ivm__touched_weights_fit(&((ivm__keeper *)self)->rows.store)) {
+        return ivm__fail(step->error, IVM_OVERFLOW, "view %s: the weight of a row is out of range", self->view);
+    }
+    return IVM_OK;
+}
+
+void ivm__keeper_commit(ivm__operator *self)
+{
+    ivm__store_commit(&((ivm__keeper *)self)->rows.store);
+}
+
+void ivm__keeper_undo(ivm__operator *self)
+{
+    ivm__store_undo(&((ivm__keeper *)self)->rows.store);
+}

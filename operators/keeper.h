@@ -1,0 +1,24 @@
+/* Keepers: operators that keep the rows of their one input as a Z-set over all its columns. What they have in common; a keeper begins the struct
+ * of each. */
+#ifndef IVM__KEEPER_H
+#define IVM__KEEPER_H
+
+#include "operators.h"
+
+typedef struct ivm__keeper {
+    ivm__operator head; /* its types are the keeper's own */
+    ivm__zset rows;
+} ivm__keeper;
+
+/* Of a struct that is zero but for its class; on failure it holds nothing. */
+ivm_status ivm__keeper_init(ivm__keeper *keeper, ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types,
+                            uint32_t columns_count) IVM_MUST_CHECK;
+void ivm__keeper_deinit(ivm__keeper *keeper, ivm__memory *memory);
+/* As a class has them. Rows += what comes, through port 0. Cost: one lookup a row. */
+ivm_status ivm__keeper_consume(ivm__operator *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk) IVM_MUST_CHECK;
+/* All has come: overflow where a row's net weight leaves int64. */
+ivm_status ivm__keeper_finish(ivm__operator *self, ivm__step *step) IVM_MUST_CHECK;
+void ivm__keeper_commit(ivm__operator *self);
+void ivm__keeper_undo(ivm__operator *self);
+
+#endif
