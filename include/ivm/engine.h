@@ -98,13 +98,13 @@ typedef struct ivm_column_definition {
  * `key`: column names with commas between them, NULL or "" for a table without a key. Key columns are never null. A table without a key
  * is a bag: a row may be in it many times.
  * `append_only`: a batch whose net change deletes from it is refused.
- * `transient`: its rows are checked, used by views and facts, and dropped, so that memory does not grow with them. A view may read it alone, in
- * an aggregate or a set operation, and in inner joins all of whose other leaves are append_only tables to which foreign keys lead from it,
- * directly or through others, for good: such a fact is in_use until the view is dropped. Those joins always prune and always telescope.
- * Above an aggregate anything goes. Under IVM_TRACKED rows that wait for a parent, their own or one of a parent's, are kept until it
- * comes. Deleting a row that never came gives undefined results. unsupported: a key, changes by key, reading it, deferred views of it,
- * outer, semi and anti joins of it, other inner joins, and, once a push has changed it (net), further views of it and enforced or tracked
- * facts from it.
+ * `transient` ("retain": false in scenarios): its rows are checked, used by views and facts, and dropped, so that memory does not grow with
+ * them. A view may scan it by itself (and then keeps what it shows), aggregate it, take it into set operations, and join it (inner) to
+ * append_only tables to which foreign keys lead from it, directly or through others, for good: such a fact is in_use until the view is
+ * dropped. Those joins always prune and always telescope. Above an aggregate anything goes. Under IVM_TRACKED rows that wait for a parent,
+ * their own or one of a parent's, are kept until it comes. Deleting a row that never came gives undefined results. unsupported: a key,
+ * changes by key, reading it, deferred views of it, outer, semi and anti joins of it, other inner joins, and, once a push has changed it
+ * (net), further views of it and enforced or tracked facts from it.
  * `allow_negative`: weights may go below zero, for feeds that may bring a retraction before its row; only without a key and not
  * append_only. Rows of weight 0 or less are absent wherever presence counts (distinct, set operations, top_k, partners of outer, semi and
  * anti joins, min, max, bool_and, bool_or, the distinct aggregates) and add up with their sign elsewhere. */
@@ -208,7 +208,7 @@ typedef struct ivm_stats {
     uint64_t rows_matched;  /* rows such probes found */
     uint64_t bytes_held;    /* what the engine holds of its allocator's memory, now */
     uint64_t nanoseconds;   /* time inside ivm_push_batch() */
-    uint64_t terms_dropped; /* of those run: none of their keys is in an index at hand, so that no other is made */
+    uint64_t terms_dropped; /* of those run: no row of their delta finds a partner in an index at hand, so that no other is built */
     uint64_t reserved[5];   /* 0 */
 } ivm_stats;
 IVM_API void ivm_engine_stats(ivm_engine *engine, ivm_stats *stats);

@@ -23,25 +23,25 @@ extern "C" {
 
 typedef enum ivm_status {
     IVM_OK = 0,
-    IVM_INVALID_ARGUMENT,
-    IVM_INVALID_PLAN,
-    IVM_UNKNOWN_TABLE,
-    IVM_UNKNOWN_VIEW,
-    IVM_UNKNOWN_COLUMN,
-    IVM_AMBIGUOUS_COLUMN,
-    IVM_ALREADY_EXISTS,
-    IVM_IN_USE,
-    IVM_TYPE_MISMATCH,
-    IVM_NULL_VIOLATION,
-    IVM_DUPLICATE_KEY,
-    IVM_ROW_NOT_FOUND,
-    IVM_APPEND_ONLY_VIOLATION,
-    IVM_FK_VIOLATION,
-    IVM_OVERFLOW,
-    IVM_CORRUPT,
-    IVM_IO,
-    IVM_OUT_OF_MEMORY,
-    IVM_UNSUPPORTED,
+    IVM_INVALID_ARGUMENT,      /* a NULL, an unknown number, something that cannot be asked for so */
+    IVM_INVALID_PLAN,          /* a plan that is none: its shape, an unknown function, an argument too many */
+    IVM_UNKNOWN_TABLE,         /* no table, or no table and no view, of this name; or it has been dropped */
+    IVM_UNKNOWN_VIEW,          /* no view of this name */
+    IVM_UNKNOWN_COLUMN,        /* no column of this name */
+    IVM_AMBIGUOUS_COLUMN,      /* more than one column of this name */
+    IVM_ALREADY_EXISTS,        /* the name is taken */
+    IVM_IN_USE,                /* something reads it or rests on it, or the call comes from inside a callback */
+    IVM_TYPE_MISMATCH,         /* a value or a column is not of the type that is wanted, or a row not of the columns */
+    IVM_NULL_VIOLATION,        /* a null where none may be */
+    IVM_DUPLICATE_KEY,         /* two rows of one key after the batch */
+    IVM_ROW_NOT_FOUND,         /* a row to be deleted, or looked for, is not there */
+    IVM_APPEND_ONLY_VIOLATION, /* a batch that deletes from an append_only table */
+    IVM_FK_VIOLATION,          /* a batch, or rows that are there, leave a child without its parent */
+    IVM_OVERFLOW,              /* an integer, a decimal, a weight or a number of rows leaves its range */
+    IVM_CORRUPT,               /* reserved: nothing returns it yet */
+    IVM_IO,                    /* reserved: nothing returns it yet */
+    IVM_OUT_OF_MEMORY,         /* the allocator gave none */
+    IVM_UNSUPPORTED,           /* a thing that makes sense but is not done; the message says why */
     IVM_STATUS_COUNT
 } ivm_status;
 
