@@ -167,6 +167,7 @@ void ivm__fact_child_columns(const ivm_fact *fact, uint32_t *columns);
 #define IVM__FACT_TEXT_SIZE 160
 void ivm__fact_text(const ivm_fact *fact, char text[IVM__FACT_TEXT_SIZE]);
 uint64_t ivm__snapshot_epoch(const ivm_snapshot *snapshot);
+const ivm_snapshot *ivm__snapshot_newer(const ivm_snapshot *snapshot); /* NULL: it is the newest. Under the engine's snapshots_lock */
 /* Snapshots of a view's rows, and of what the step under way changes in them. The lock is held. */
 ivm_status ivm__snapshot_rows(ivm_view *view, ivm_snapshot **snapshot) IVM_MUST_CHECK;
 ivm_status ivm__snapshot_changes(ivm_view *view, ivm_snapshot **snapshot) IVM_MUST_CHECK;

@@ -7,6 +7,7 @@
  * so that a failure frees what was made and is done. Cost: a load and a store a cell of the table, a lookup a row and index. */
 #include "pending.h"
 #include "track.h"
+#include "transient.h"
 #include "weights.h"
 
 typedef struct change {
@@ -468,7 +469,8 @@ static ivm_status drop_check(const ivm_table *table, uint32_t column, ivm_error 
     for (const ivm_fact *fact = table->engine->facts; fact; fact = fact->next) {
         assert(fact->parent != table || !is_among(fact->parent_columns, fact->columns_count, column));
         if (fact_names(fact, table, column) && fact->pins) {
-            return ivm__fail(error, IVM_IN_USE, "table %s: a foreign key names column %s, and a view rests on it", table->name, name);
+            return ivm__fail(error, IVM_IN_USE, "table %s: a foreign key names column %s, and view %s rests on it", table->name, name,
+                             ivm__hops_view(fact)->name);
         }
     }
     if (table->columns_count == 1) {

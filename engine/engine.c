@@ -97,11 +97,14 @@ ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error)
     }
     IVM_TRY(ivm__engine_enter(engine, error));
     pthread_mutex_lock(&engine->snapshots_lock);
-    bool read = engine->snapshots_oldest != NULL;
+    uint64_t open = 0;
+    for (const ivm_snapshot *snapshot = engine->snapshots_oldest; snapshot; snapshot = ivm__snapshot_newer(snapshot)) {
+        open++;
+    }
     pthread_mutex_unlock(&engine->snapshots_lock);
     ivm__engine_leave(engine);
-    if (read) {
-        return ivm__fail(error, IVM_IN_USE, "the engine has open snapshots");
+    if (open) {
+        return ivm__fail(error, IVM_IN_USE, "the engine has %llu open snapshot%s", (unsigned long long)open, open == 1 ? "" : "s");
     }
     free_everything(engine);
     return IVM_OK;

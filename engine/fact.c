@@ -1,6 +1,7 @@
 /* Facts: declared foreign keys. A fact holds on to tables, not to names: it dies with either and attaches to no other. */
 #include "enforce.h"
 #include "track.h"
+#include "transient.h"
 
 #include <stdio.h>
 
@@ -36,6 +37,27 @@ static bool is_key(const ivm_table *parent, const uint32_t *columns, uint32_t co
     return count == parent->key_count && found == count;
 }
 
+/* The names of a table's columns, as many as find room. */
+static void name_text(const ivm_table *table, const uint32_t *columns, uint32_t count, char text[IVM__FACT_TEXT_SIZE])
+{
+    int used = 0;
+    text[0] = 0;
+    for (uint32_t i = 0; i < count && used < IVM__FACT_TEXT_SIZE; i++) {
+        used += snprintf(text + used, (size_t)(IVM__FACT_TEXT_SIZE - used), "%s%s", i ? ", " : "", table->columns[columns[i]].name);
+    }
+}
+
+static ivm_status fail_key(const ivm_table *parent, const uint32_t *columns, uint32_t count, ivm_error *error)
+{
+    char named[IVM__FACT_TEXT_SIZE], key[IVM__FACT_TEXT_SIZE];
+    name_text(parent, columns, count, named);
+    if (parent->key_count == 0) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "%s is not the key of %s, which has none", named, parent->name);
+    }
+    name_text(parent, parent->key, parent->key_count, key);
+    return ivm__fail(error, IVM_INVALID_ARGUMENT, "%s is not the key of %s (%s)", named, parent->name, key);
+}
+
 static ivm_status check_columns(const ivm_fact *fact, uint32_t child_count, uint32_t parent_count, ivm_error *error)
 {
     const ivm_table *child = fact->child, *parent = fact->parent;
@@ -43,15 +65,15 @@ static ivm_status check_columns(const ivm_fact *fact, uint32_t child_count, uint
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "a foreign key pairs columns: %u of %s with %u of %s", child_count, child->name,
                          parent_count, parent->name);
     }
+    if (!is_key(parent, fact->parent_columns, parent_count)) {
+        return fail_key(parent, fact->parent_columns, parent_count, error);
+    }
     for (uint32_t i = 0; i < child_count; i++) {
         const ivm__column *a = &child->columns[fact->child_columns[i]], *b = &parent->columns[fact->parent_columns[i]];
         if (a->type != b->type) {
             return ivm__fail(error, IVM_TYPE_MISMATCH, "columns %s.%s and %s.%s are of different types", child->name, a->name, parent->name,
                              b->name);
         }
-    }
-    if (!is_key(parent, fact->parent_columns, parent_count)) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "a foreign key refers to the whole key of %s", parent->name);
     }
     return IVM_OK;
 }
@@ -221,8 +243,8 @@ ivm_status ivm_foreign_key_remove(ivm_fact *fact, ivm_error *error)
     IVM_TRY(ivm__engine_enter(engine, error));
     ivm_status status = IVM_OK;
     if (fact->pins) {
-        status = ivm__fail(error, IVM_IN_USE, "a view rests on the foreign key of %s to %s: it reads rows that are not kept",
-                           fact->child->name, fact->parent->name);
+        status = ivm__fail(error, IVM_IN_USE, "view %s rests on the foreign key of %s to %s: it reads rows that are not kept",
+                           ivm__hops_view(fact)->name, fact->child->name, fact->parent->name);
     } else {
         ivm__fact_drop(fact);
         ivm__engine_settle(engine);

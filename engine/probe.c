@@ -18,19 +18,42 @@ static void slots_prefetch(const ivm__index *index, const uint64_t *hashes, uint
     }
 }
 
+/* Keys of a block whose slot has not been met yet, and where to go on looking. */
+typedef struct seeking {
+    uint32_t count;
+    uint32_t at[BLOCK_KEYS];
+    uint8_t key[BLOCK_KEYS];
+} seeking;
+
+/* Looks at two slots for each key, without a branch that goes by what is in them: at load two thirds every second key has a slot of another
+ * one before its own, and a loop would mispredict as often. A slot that is free, or has the key's tag, ends its search. */
+static void slots_look(const ivm__index *index, const uint64_t *hashes, seeking *it, ivm__row_id *candidates)
+{
+    const uint64_t *slots = index->slots;
+    uint32_t left = 0;
+    for (uint32_t j = 0; j < it->count; j++) {
+        uint32_t i = it->key[j], at = it->at[j], tag = (uint32_t)(hashes[i] >> 32), behind = ivm__index_next(index, at);
+        uint64_t first = slots[at], second = slots[behind];
+        bool ends = (first == 0) | (ivm__slot_tag(first) == tag);
+        candidates[i] = ivm__slot_row(ends ? first : second);
+        it->key[left] = (uint8_t)i;
+        it->at[left] = ivm__index_next(index, behind);
+        left += !(ends | (second == 0) | (ivm__slot_tag(second) == tag));
+    }
+    it->count = left;
+}
+
 /* candidates[i]: the row to compare with key i, IVM__ROW_NONE where it has none or is skipped. */
 static void candidates_find(const ivm__index *index, const ivm__keys *keys, uint32_t first, uint32_t count, ivm__row_id *candidates)
 {
-    const uint64_t *slots = index->slots, *hashes = keys->hashes + first;
-    uint64_t capacity = index->slots_capacity;
+    const uint64_t *hashes = keys->hashes + first;
+    seeking it = { .count = count };
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t tag = (uint32_t)(hashes[i] >> 32), at = (uint32_t)(tag * capacity >> 32);
-        uint64_t slot = slots[at];
-        while (slot != 0 && ivm__slot_tag(slot) != tag) {
-            at = ivm__index_next(index, at);
-            slot = slots[at];
-        }
-        candidates[i] = ivm__slot_row(slot);
+        it.key[i] = (uint8_t)i;
+        it.at[i] = ivm__index_home(index, (uint32_t)(hashes[i] >> 32));
+    }
+    while (it.count > 0) {
+        slots_look(index, hashes, &it, candidates);
     }
     for (uint32_t i = 0; keys->skip && i < count; i++) {
         candidates[i] = keys->skip[first + i] ? IVM__ROW_NONE : candidates[i];

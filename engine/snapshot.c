@@ -10,6 +10,11 @@ uint64_t ivm__snapshot_epoch(const ivm_snapshot *snapshot)
     return snapshot->epoch;
 }
 
+const ivm_snapshot *ivm__snapshot_newer(const ivm_snapshot *snapshot)
+{
+    return snapshot->newer;
+}
+
 static void list_add(ivm_engine *engine, ivm_snapshot *snapshot)
 {
     pthread_mutex_lock(&engine->snapshots_lock);

@@ -57,6 +57,27 @@ void ivm__hops_free(ivm_view *view)
     view->hops = NULL;
 }
 
+static bool rests_on(const ivm_view *view, const ivm_fact *fact)
+{
+    bool rests = false;
+    for (const ivm__hops *hops = view->hops; hops; hops = hops->next) {
+        for (uint32_t h = 0; h < hops->count; h++) {
+            rests |= hops->hop[h].fact == fact;
+        }
+    }
+    return rests;
+}
+
+const ivm_view *ivm__hops_view(const ivm_fact *fact)
+{
+    const ivm_view *view = fact->engine->views;
+    assert(fact->pins > 0);
+    while (!rests_on(view, fact)) {
+        view = view->next;
+    }
+    return view;
+}
+
 /* ---- Who waits ---------------------------------------------------------------------------------------------------------------------- */
 
 enum { WAITING = 1, SETTLED = 2 };

@@ -37,6 +37,8 @@ void ivm__hops_publish(const ivm_view *view);
 /* And out of it, the view going: rows that waited for it alone go at once or with the next push. Cannot fail. */
 void ivm__hops_retire(const ivm_view *view);
 void ivm__hops_free(ivm_view *view);
+/* The first view that rests on a fact with pins. */
+const ivm_view *ivm__hops_view(const ivm_fact *fact);
 
 /* In a push, after the views have run: the tables' stores become the rows that wait after it. On failure they are undone with the tables'
  * own. overflow, out_of_memory. */

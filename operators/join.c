@@ -54,6 +54,8 @@ static ivm_status plan_terms(ivm__join *join, ivm__step *step)
             .fresh = leaf->prune.fresh,
             .gone = leaf->prune.gone,
             .changed = leaf->prune.changed,
+            .awaited = leaf->prune.awaited,
+            .kept = leaf->prune.kept,
         };
     }
     join->planner_begun = true;

@@ -74,6 +74,7 @@ typedef struct ivm__leaf_prune {
     bool whole;                    /* all of its table's delta is set aside: the leaf drives nothing and is read as cur */
     const ivm__aside *aside;       /* of the table's rows, in the step's arena; NULL: none is, or all of them are and none is gone */
     uint64_t fresh, gone, changed; /* rows of its table's delta by their keys; 0 where no fact leads to the leaf or nobody asked */
+    uint64_t awaited, kept;        /* of the fresh, of the gone those that no fact sets aside because children hold them */
 } ivm__leaf_prune;
 
 /* What the planner sees of a leaf in this step. */
@@ -83,6 +84,7 @@ typedef struct ivm__leaf_delta {
     bool table_insert_only; /* the base table's net delta has no negative row (true where it is empty) */
     bool set_aside;         /* its table changed, and nothing of that is left: foreign keys take it out */
     uint64_t fresh, gone, changed;
+    uint64_t awaited, kept;
 } ivm__leaf_delta;
 
 /* Gives the terms of a step one by one, so that none need be stored: *term is filled in until it returns false. */

@@ -120,12 +120,24 @@ const char *ivm__join_column_name(const ivm__graph *graph, uint32_t column)
     return graph->leaves[leaf].node->columns[column - graph->leaves[leaf].columns_first].name;
 }
 
-const char *ivm__mask_state(const ivm__told_join *join, uint64_t mask)
+const char *ivm__mask_state(const ivm__told_join *join, uint64_t mask, const char *left)
 {
     if (mask & join->decision.skip) {
         return "pruned";
     }
-    return join->decision.options.skip_empty && (mask & join->decision.empty) ? "empty" : "run";
+    return join->decision.options.skip_empty && (mask & join->decision.empty) ? "empty" : left;
+}
+
+const char *ivm__trust_word(ivm_trust trust)
+{
+    static const char *const words[] = { "rely", "enforced", "tracked" };
+    return words[trust];
+}
+
+const char *ivm__pruning_word(ivm_fk_pruning pruning)
+{
+    static const char *const words[] = { "off", "batch", "row" };
+    return words[pruning];
 }
 
 uint32_t ivm__masks_run(const ivm__told_join *join, uint64_t masks[IVM__EXPLAIN_MASKS_MAX])

@@ -51,8 +51,12 @@ const char *ivm__leaf_shape(const ivm__told_join *join, uint32_t leaf);
 const char *ivm__join_column_name(const ivm__graph *graph, uint32_t column);
 /* The first masks that are run in ascending order; how many were written. */
 uint32_t ivm__masks_run(const ivm__told_join *join, uint64_t masks[IVM__EXPLAIN_MASKS_MAX]);
-/* "pruned", "empty" or "run". */
-const char *ivm__mask_state(const ivm__told_join *join, uint64_t mask);
+/* "pruned", "empty" or, of one that is neither, the word given. */
+const char *ivm__mask_state(const ivm__told_join *join, uint64_t mask, const char *left);
+/* "rely", "enforced" or "tracked". */
+const char *ivm__trust_word(ivm_trust trust);
+/* "off", "batch" or "row". */
+const char *ivm__pruning_word(ivm_fk_pruning pruning);
 
 /* The join's indexes one by one, by leaves: *next 0 at first; false at the end. */
 bool ivm__told_index_next(const ivm__told_join *join, uint32_t *next, ivm__told_index *told);

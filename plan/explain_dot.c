@@ -22,7 +22,7 @@ static void write_edge(ivm__writer *writer, uint32_t number, const ivm__edge *ed
 static void write_terms(ivm__writer *writer, const ivm__told_join *join, uint32_t number)
 {
     const ivm__mask_counts *counts = &join->decision.counts;
-    ivm__write(writer, "  j%u_terms [shape=note, label=\"%llu masks, %llu pruned, %llu empty, %llu run\\l", number,
+    ivm__write(writer, "  j%u_terms [shape=note, label=\"%llu masks, %llu pruned, %llu empty, %llu left\\l", number,
                (unsigned long long)counts->all, (unsigned long long)counts->pruned, (unsigned long long)counts->empty,
                (unsigned long long)counts->run);
     uint64_t next = 0;

@@ -33,10 +33,14 @@ static void write_leaf(ivm__writer *writer, const ivm__told_join *join, uint32_t
         ivm__write_quoted(writer, at->node->columns[i].name, strlen(at->node->columns[i].name));
     }
     const ivm__leaf_delta *delta = &join->decision.leaves[leaf];
-    ivm__write(writer, "], \"delta\": \"%s\", \"fresh\": %llu, \"gone\": %llu, \"changed\": %llu, \"delta_rows\": %llu, \"skipped\": %s}",
-               ivm__leaf_shape(join, leaf), (unsigned long long)delta->fresh, (unsigned long long)delta->gone,
-               (unsigned long long)delta->changed, (unsigned long long)delta->rows_count,
-               join->decision.skip >> leaf & 1 ? "true" : "false");
+    ivm__write(writer, "], \"delta\": \"%s\"", ivm__leaf_shape(join, leaf));
+    write_count(writer, "fresh", delta->fresh);
+    write_count(writer, "awaited", delta->awaited);
+    write_count(writer, "gone", delta->gone);
+    write_count(writer, "kept", delta->kept);
+    write_count(writer, "changed", delta->changed);
+    write_count(writer, "delta_rows", delta->rows_count);
+    ivm__write(writer, ", \"skipped\": %s}", join->decision.skip >> leaf & 1 ? "true" : "false");
 }
 
 static void write_pair(ivm__writer *writer, const ivm__graph *graph, uint32_t a, uint32_t b)
@@ -58,7 +62,8 @@ static void write_facts(ivm__writer *writer, const ivm__told_join *join)
         if (edge->unused_told) {
             continue;
         }
-        ivm__write(writer, "%s{\"child\": %u, \"parent\": %u, \"on\": [", written++ ? ", " : "", edge->child, edge->parent);
+        ivm__write(writer, "%s{\"child\": %u, \"parent\": %u, \"trust\": \"%s\", \"on\": [", written++ ? ", " : "", edge->child,
+                   edge->parent, ivm__trust_word(edge->trust));
         for (uint32_t i = 0; i < edge->pairs_count; i++) {
             const ivm__equality *pair = &join->edges->pairs[edge->pairs_first + i];
             ivm__write(writer, i ? ", " : "");
@@ -87,7 +92,7 @@ static void write_masks(ivm__writer *writer, const ivm__told_join *join)
     for (uint64_t mask = 1; mask < 1ull << leaves_count; mask++) {
         ivm__write(writer, "%s{\"mask\": ", mask > 1 ? ", " : "");
         write_quoted_mask(writer, mask, leaves_count);
-        ivm__write(writer, ", \"state\": \"%s\"}", ivm__mask_state(join, mask));
+        ivm__write(writer, ", \"state\": \"%s\"}", ivm__mask_state(join, mask, "run"));
     }
     ivm__write(writer, "]");
 }
@@ -124,12 +129,6 @@ static void write_terms(ivm__writer *writer, const ivm__told_join *join)
         write_probes(writer, join->graph, term.driver);
     }
     ivm__write(writer, "]");
-}
-
-static const char *pruning_word(ivm_fk_pruning pruning)
-{
-    static const char *const words[] = { "off", "batch", "row" };
-    return words[pruning];
 }
 
 static void write_index(ivm__writer *writer, const ivm__graph *graph, const ivm__told_index *told)
@@ -179,7 +178,7 @@ static void write_join(ivm__writer *writer, const ivm__told_join *join)
     write_count(writer, "run", decision->counts.run);
     write_masks(writer, join);
     ivm__write(writer, ", \"fk_pruning\": \"%s\", \"join_rule\": \"%s\", \"estimated_probes\": {\"mobius\": %.17g, \"telescoping\": %.17g}",
-               pruning_word(decision->options.fk_pruning), decision->telescoping ? "telescoping" : "mobius", decision->estimate_mobius,
+               ivm__pruning_word(decision->options.fk_pruning), decision->telescoping ? "telescoping" : "mobius", decision->estimate_mobius,
                decision->estimate_telescoping);
     write_terms(writer, join);
     write_indexes(writer, join);

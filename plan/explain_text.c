@@ -1,7 +1,25 @@
 /* Explain as text, for a person at a terminal. */
 #include "explain.h"
 
-static void write_leaf(ivm__writer *writer, const ivm__told_join *join, uint32_t leaf)
+/* So many of the rows before it, for this reason. */
+static void write_held(ivm__writer *writer, uint64_t count, const char *why)
+{
+    if (count) {
+        ivm__write(writer, " (%llu %s)", (unsigned long long)count, why);
+    }
+}
+
+static void write_fates(ivm__writer *writer, const ivm__leaf_delta *delta)
+{
+    ivm__write(writer, ", %llu fresh", (unsigned long long)delta->fresh);
+    write_held(writer, delta->awaited, "awaited");
+    ivm__write(writer, ", %llu gone", (unsigned long long)delta->gone);
+    write_held(writer, delta->kept, "still referred to");
+    ivm__write(writer, ", %llu changed", (unsigned long long)delta->changed);
+}
+
+/* Nobody has stated how many rows there would be. */
+static void write_leaf(ivm__writer *writer, const ivm__told_join *join, uint32_t leaf, bool stated)
 {
     const ivm__graph_leaf *at = &join->graph->leaves[leaf];
     const char *name;
@@ -14,10 +32,9 @@ static void write_leaf(ivm__writer *writer, const ivm__told_join *join, uint32_t
     ivm__write(writer, ": %s", ivm__leaf_shape(join, leaf));
     const ivm__leaf_delta *delta = &join->decision.leaves[leaf];
     if (delta->fresh + delta->gone + delta->changed) {
-        ivm__write(writer, ", %llu fresh, %llu gone, %llu changed", (unsigned long long)delta->fresh, (unsigned long long)delta->gone,
-                   (unsigned long long)delta->changed);
+        write_fates(writer, delta);
     }
-    if (delta->rows_count) {
+    if (delta->rows_count && !stated) {
         ivm__write(writer, ", %llu delta rows", (unsigned long long)delta->rows_count);
     }
     ivm__write(writer, "%s\n", join->decision.skip >> leaf & 1 ? ", skipped" : "");
@@ -25,7 +42,7 @@ static void write_leaf(ivm__writer *writer, const ivm__told_join *join, uint32_t
 
 static void write_fact(ivm__writer *writer, const ivm__told_join *join, const ivm__edge *edge)
 {
-    ivm__write(writer, "  fact    leaf %u -> leaf %u:", edge->child, edge->parent);
+    ivm__write(writer, "  fact    leaf %u -> leaf %u, %s:", edge->child, edge->parent, ivm__trust_word(edge->trust));
     for (uint32_t i = 0; i < edge->pairs_count; i++) {
         const ivm__equality *pair = &join->edges->pairs[edge->pairs_first + i];
         ivm__write(writer, "%s %s = %s", i ? "," : "", ivm__join_column_name(join->graph, pair->a),
@@ -38,15 +55,16 @@ static void write_masks(ivm__writer *writer, const ivm__told_join *join)
 {
     uint32_t leaves_count = join->graph->leaves_count;
     const ivm__mask_counts *counts = &join->decision.counts;
-    ivm__write(writer, "  masks   %llu in all, %llu pruned, %llu empty, %llu run; skip mask ", (unsigned long long)counts->all,
-               (unsigned long long)counts->pruned, (unsigned long long)counts->empty, (unsigned long long)counts->run);
+    ivm__write(writer, "  masks (Moebius count) %llu in all, %llu pruned, %llu empty, %llu left; skip mask ",
+               (unsigned long long)counts->all, (unsigned long long)counts->pruned, (unsigned long long)counts->empty,
+               (unsigned long long)counts->run);
     ivm__write_mask(writer, join->decision.skip, leaves_count);
     ivm__write(writer, "\n");
     if (leaves_count <= IVM__EXPLAIN_ALL_LEAVES_MAX) {
         for (uint64_t mask = 1; mask < 1ull << leaves_count; mask++) {
             ivm__write(writer, "    ");
             ivm__write_mask(writer, mask, leaves_count);
-            ivm__write(writer, " %s\n", ivm__mask_state(join, mask));
+            ivm__write(writer, " %s\n", ivm__mask_state(join, mask, "left"));
         }
         return;
     }
@@ -55,7 +73,7 @@ static void write_masks(ivm__writer *writer, const ivm__told_join *join)
     for (uint32_t i = 0; i < count; i++) {
         ivm__write(writer, "    ");
         ivm__write_mask(writer, masks[i], leaves_count);
-        ivm__write(writer, " run\n");
+        ivm__write(writer, " left\n");
     }
     if (counts->run > count) {
         ivm__write(writer, "    and %llu more\n", (unsigned long long)(counts->run - count));
@@ -105,19 +123,27 @@ static void write_index(ivm__writer *writer, const ivm__graph *graph, const ivm_
     ivm__write(writer, "\n");
 }
 
-static void write_join(ivm__writer *writer, const ivm__told_join *join)
+static void write_rule(ivm__writer *writer, const ivm__decision *decision)
+{
+    uint64_t terms = decision->telescoping ? decision->order_count : decision->counts.run;
+    ivm__write(writer, "  rule    %s, %llu term%s (estimated probes: mobius %.0f, telescoping %.0f)\n",
+               decision->telescoping ? "telescoping" : "mobius", (unsigned long long)terms, terms == 1 ? "" : "s",
+               decision->estimate_mobius, decision->estimate_telescoping);
+}
+
+static void write_join(ivm__writer *writer, const ivm__told_join *join, bool stated)
 {
     for (uint32_t i = 0; i < join->graph->leaves_count; i++) {
-        write_leaf(writer, join, i);
+        write_leaf(writer, join, i, stated);
     }
+    ivm__write(writer, "  pruning %s\n", ivm__pruning_word(join->decision.options.fk_pruning));
     for (uint32_t e = 0; e < join->edges->count; e++) {
         if (!join->edges->edge[e].unused_told) {
             write_fact(writer, join, &join->edges->edge[e]);
         }
     }
     write_masks(writer, join);
-    ivm__write(writer, "  rule    %s (estimated probes: mobius %.0f, telescoping %.0f)\n",
-               join->decision.telescoping ? "telescoping" : "mobius", join->decision.estimate_mobius, join->decision.estimate_telescoping);
+    write_rule(writer, &join->decision);
     uint64_t next = 0;
     ivm__term term;
     for (uint32_t t = 0; t < IVM__EXPLAIN_MASKS_MAX && ivm__decision_term(&join->decision, join->graph->leaves_count, &next, &term); t++) {
@@ -129,14 +155,39 @@ static void write_join(ivm__writer *writer, const ivm__told_join *join)
     }
 }
 
+static bool tells_tracked(const ivm__told *told)
+{
+    for (uint32_t i = 0; i < told->joins_count; i++) {
+        const ivm__edges *edges = told->joins[i].edges;
+        for (uint32_t e = 0; e < edges->count; e++) {
+            if (!edges->edge[e].unused_told && edges->edge[e].trust == IVM_TRACKED) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void write_legend(ivm__writer *writer)
+{
+    ivm__write(writer, "delta = a leaf's change, the first of a term drives it; old = the leaf before the step, cur = after it, both with\n"
+                       "the rows set aside; sign - = what other terms counted twice is taken off (Moebius)\n");
+}
+
 void ivm__explain_text(ivm__writer *writer, const ivm__told *told)
 {
     ivm__write(writer, "view %s, %s\n", told->view, told->stated ? "from stated facts" : "last push");
     if (!told->joins_count) {
         ivm__write(writer, "  no join: each operator maps its input's delta to its own\n");
     }
+    if (told->stated && tells_tracked(told)) {
+        ivm__write(writer, "  tracked facts are planned as if no child waited for a parent or still referred to one that went\n");
+    }
     for (uint32_t i = 0; i < told->joins_count; i++) {
         ivm__write(writer, "join %u of %u leaves\n", i, told->joins[i].graph->leaves_count);
-        write_join(writer, &told->joins[i]);
+        write_join(writer, &told->joins[i], told->stated);
+    }
+    if (told->joins_count) {
+        write_legend(writer);
     }
 }

@@ -51,6 +51,7 @@ static ivm_status edge_add(ivm__edges *edges, const ivm__graph *graph, ivm_fact 
         .pairs_first = edges->pairs_count,
         .pairs_count = fact->columns_count,
         .fact = fact,
+        .trust = fact->trust,
         .within = fact->child == fact->parent,
     };
     edges->pairs_count += fact->columns_count;

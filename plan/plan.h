@@ -174,6 +174,7 @@ typedef struct ivm__edge {
     uint32_t child, parent;            /* leaves */
     uint32_t pairs_first, pairs_count; /* the equated columns, among the edges' pairs */
     ivm_fact *fact;                    /* while no fact changes */
+    ivm_trust trust;                   /* the fact's, for as long as explain tells of the edge */
     bool within;                       /* the fact leads from a table to itself: not for pruning by batch */
     bool unused;                       /* in the step under way: awaited by child rows of the state before */
     bool unused_told;                  /* in the step that explain tells of: the last committed, or the one stated */

@@ -3,6 +3,7 @@
  *     prunable under a fact      fresh and gone keys of its parent table; of a tracked fact those that no child row waits for or still refers to
  *     pruned leaves              the largest set of leaves with prunable rows, each reached, child to parent, from a leaf outside the set (mask.c)
  *     set aside of such a leaf   the rows prunable under the facts that lead to it from leaves of earlier rounds
+ *     awaited, kept              its other fresh, its other gone rows; of a leaf that is not pruned those held under every fact that leads to it
  *
  * Rounds are an order of proof: leaves are reached first from outside, then from those reached so far. Were facts used between leaves of one round
  * or back, two parents that one orphan waits for and that refer to each other could each rest on the other.
@@ -91,10 +92,21 @@ static void find_rounds(pruning *it)
     }
 }
 
+static bool is_pruned(const pruning *it, uint32_t leaf)
+{
+    return it->skip >> leaf & 1;
+}
+
 static bool leads(const pruning *it, uint32_t e, uint32_t leaf)
 {
     const ivm__edge *edge = &it->edges->edge[e];
     return edge->parent == leaf && it->round[edge->child] < it->round[leaf];
+}
+
+/* Whether the fact has a say in which rows of the leaf are held: from a leaf that is not pruned nothing is set aside, and every one has. */
+static bool tells(const pruning *it, uint32_t e, uint32_t leaf)
+{
+    return is_pruned(it, leaf) ? leads(it, e, leaf) : it->edges->edge[e].parent == leaf;
 }
 
 /* ---- Rows --------------------------------------------------------------------------------------------------------------------------- */
@@ -115,7 +127,7 @@ static uint64_t flags_count(const uint8_t *flags, const uint8_t *fates, uint32_t
     return found;
 }
 
-/* What several tracked facts, each with rows that it holds, set aside together. */
+/* What tracked facts, each with rows that it holds, set aside together; the rest of the fresh and gone rows is held under all of them. */
 static ivm_status union_make(const pruning *it, uint32_t leaf, const ivm__split *split, ivm__leaf_prune *prune)
 {
     uint32_t touched = ivm__split_touched(split), appended = ivm__split_appended(split);
@@ -126,16 +138,21 @@ static ivm_status union_make(const pruning *it, uint32_t leaf, const ivm__split 
     }
     memset(flags, 0, (size_t)touched + appended);
     for (uint32_t e = 0; e < it->edges->count; e++) {
-        if (leads(it, e, leaf)) {
+        if (tells(it, e, leaf)) {
             flags_add(flags, split->moved.touched, it->offers[e].held.touched, touched);
             flags_add(flags + touched, split->moved.appended, it->offers[e].held.appended, appended);
         }
     }
     uint64_t gone = flags_count(flags, split->touched, touched, true);
     uint64_t fresh = flags_count(flags, split->touched, touched, false) + flags_count(flags + touched, split->appended, appended, false);
-    *aside = (ivm__aside){ flags, flags + touched, fresh > 0, gone > 0 };
-    prune->aside = fresh + gone ? aside : NULL;
-    prune->whole = fresh + gone == split->fresh + split->gone + split->changed;
+    assert(fresh <= split->fresh && gone <= split->gone);
+    prune->awaited = split->fresh - fresh;
+    prune->kept = split->gone - gone;
+    if (is_pruned(it, leaf)) {
+        *aside = (ivm__aside){ flags, flags + touched, fresh > 0, gone > 0 };
+        prune->aside = fresh + gone ? aside : NULL;
+        prune->whole = fresh + gone == split->fresh + split->gone + split->changed;
+    }
     return IVM_OK;
 }
 
@@ -143,10 +160,13 @@ static ivm_status leaf_prune(const pruning *it, uint32_t leaf, const ivm__split 
 {
     bool all = false;
     for (uint32_t e = 0; e < it->edges->count; e++) {
-        all |= leads(it, e, leaf) && !it->offers[e].held.touched;
+        all |= tells(it, e, leaf) && !it->offers[e].held.touched;
     }
     if (!all) {
         return union_make(it, leaf, split, prune);
+    }
+    if (!is_pruned(it, leaf)) {
+        return IVM_OK;
     }
     prune->whole = split->changed == 0;
     prune->aside = prune->whole && split->gone == 0 ? NULL : &split->moved;
@@ -201,9 +221,11 @@ ivm_status ivm__prune_rows(ivm__step *step, const ivm__graph *graph, const ivm__
     counts_tell(&it, prunes);
     find_skip(&it);
     find_rounds(&it);
-    for (uint64_t left = it.skip; left; left &= left - 1) {
-        uint32_t leaf = (uint32_t)__builtin_ctzll(left);
-        IVM_TRY(leaf_prune(&it, leaf, split_of_leaf(&it, leaf), &prunes[leaf]));
+    for (uint32_t leaf = 0; leaf < graph->leaves_count; leaf++) {
+        const ivm__split *split = split_of_leaf(&it, leaf);
+        if (split) {
+            IVM_TRY(leaf_prune(&it, leaf, split, &prunes[leaf]));
+        }
     }
     ivm__arena_back(step->scratch, mark);
     return IVM_OK;

@@ -257,7 +257,13 @@ def explain(ivm):
     done = run(ivm, ["explain", "--format", "json", path])
     texts = [json.loads(text) for text in done.stdout.splitlines() if text] if done.returncode == 0 else []
     judge("explain json", texts and all(t["joins"] and t["joins"][0]["all"] for t in texts), done.stdout + done.stderr)
-    told("explain text", run(ivm, ["explain", path]), 0, "", "")
+    facts = [fact for t in texts for fact in t["joins"][0]["facts"]]
+    judge("explain json: trust", facts and all(fact["trust"] in ("rely", "enforced", "tracked") for fact in facts), facts)
+    done = run(ivm, ["explain", path])
+    told("explain text", done, 0, "  pruning row\n", "")
+    told("explain text: facts", done, 0, "  fact    leaf 0 -> leaf 1, rely: ", "")
+    told("explain text: masks", done, 0, "  masks (Moebius count) 7 in all, ", "")
+    told("explain text: legend", done, 0, "(Moebius)\n", "")
     told("explain dot", run(ivm, ["explain", "--format", "dot", path]), 0, "digraph", "")
 
 

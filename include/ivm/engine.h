@@ -196,12 +196,13 @@ IVM_API ivm_status ivm_fact_status(ivm_fact *fact, ivm_fact_state *state, ivm_er
 
 /* ---- Statistics ------------------------------------------------------------------------------------------------------------------ */
 
-/* Counted by the operators as they run. From ivm_push_batch(): of that push; from ivm_engine_stats(): of all pushes so far. */
+/* Counted by the operators as they run. From ivm_push_batch(): of that push; from ivm_engine_stats(): of all pushes so far. Pruned and empty are masks,
+ * run are terms: under telescoping several masks share one term, so that for a join of n leaves the three may add up to less than 2^n - 1. */
 typedef struct ivm_stats {
     uint64_t batches;       /* pushes that succeeded */
     uint64_t rows_in;       /* net rows of the tables' deltas */
     uint64_t rows_out;      /* net rows of the views' changes */
-    uint64_t terms_run;     /* join terms that were run */
+    uint64_t terms_run;     /* join terms that were executed */
     uint64_t terms_pruned;  /* masks a foreign key took out (saturating) */
     uint64_t terms_empty;   /* masks left out because a leaf did not change (saturating) */
     uint64_t rows_probed;   /* rows for which an index was asked */

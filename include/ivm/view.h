@@ -124,7 +124,8 @@ typedef struct ivm_stated_fact {
     ivm_trust trust;
 } ivm_stated_fact;
 
-/* Stated facts to plan from, without data. A table not named may have changed in any way. `facts_stated` false: the declared ones hold. */
+/* Stated facts to plan from, without data. A table not named may have changed in any way. `facts_stated` false: the declared ones hold. Tracked
+ * facts are planned as if no child waited for a parent or still referred to one that went. */
 typedef struct ivm_explain_options {
     uint32_t version; /* IVM_EXPLAIN_OPTIONS_VERSION; 0 means 1 */
     const ivm_stated_shape *shapes;
@@ -135,23 +136,26 @@ typedef struct ivm_explain_options {
 } ivm_explain_options;
 #define IVM_EXPLAIN_OPTIONS_VERSION 1u
 
-/* How the view's joins were brought up to date in the last push (`stated` NULL) or would be from stated facts: leaves and their facts, skip mask,
- * counts of masks (computed, never enumerated), each mask as pruned, empty or run for up to six leaves and beyond that the first 64 that
- * run, readings and probe order of each term.
+/* How the view's joins were brought up to date in the last push (`stated` NULL) or would be from stated facts: leaves, pruning, facts and how far they
+ * are believed, skip mask, counts of masks (computed, never enumerated), each mask as pruned, empty or left for up to six leaves and beyond that the
+ * first 64 that are left, rule and how many terms it runs, readings and probe order of each term; the text ends with what its words mean.
  *
  * JSON: {"view": name, "stated": bool, "joins": [join ...]}, joins in reading order, each
- *   {"inputs": n, "leaves": [{"leaf", "name", "table", "columns", "delta": "unchanged"|"insert_only"|"mixed", "fresh", "gone", "changed", "delta_rows", "skipped"}],
- *    "facts": [{"child": leaf, "parent": leaf, "on": [[child column, parent column] ...]}], "skip_mask": "0110",
+ *   {"inputs": n, "leaves": [{"leaf", "name", "table", "columns", "delta": "unchanged"|"insert_only"|"mixed",
+ *                 "fresh", "awaited", "gone", "kept", "changed", "delta_rows", "skipped"}],
+ *    "facts": [{"child": leaf, "parent": leaf, "trust": "rely"|"enforced"|"tracked", "on": [[child column, parent column] ...]}], "skip_mask": "0110",
  *    "all", "pruned", "empty", "run": counts of masks, "masks": the first 64 that are run, in ascending order,
  *    "all_masks": [{"mask", "state": "pruned"|"empty"|"run"}] for up to six leaves,
  *    "fk_pruning": "off"|"batch"|"row", "join_rule": "mobius"|"telescoping", "estimated_probes": {"mobius", "telescoping"},
  *    "terms": [{"mask", "sign", "driver", "readings": ["delta"|"cur"|"old" ...], "probes": [{"leaf", "on": [[column, column] ...]}]}] (the first 64),
  *    "indexes": [{"leaf", "columns", "built": bool, "bytes", "drivers": leaves whose terms read it}]}
- * "fresh", "gone" and "changed" count the rows of the leaf's table's delta by what happened to their keys (an update is two changed rows), tracked
- * rows that a child holds on to among them, where fk_pruning is row and a foreign key leads to the leaf, else 0; "delta_rows" is what is left to
- * drive terms. By batch the skip mask has the leaves whose table gained rows alone, by row those whose table changed with nothing left.
- * A mask is written in binary, highest leaf first. Counts are those of the Moebius form whatever rule ran; one past int64 is a string
- * of digits. Without skip_empty no mask is empty and all that are not pruned are run. Before the view's first push nothing has
+ * "fresh", "gone" and "changed" count the rows of the leaf's table's delta by what happened to their keys (an update is two changed rows), where
+ * fk_pruning is row and a foreign key leads to the leaf, else 0; "awaited" and "kept" are those of the fresh and of the gone that no fact sets aside
+ * because a child waits for them or still refers to them (tracked). "delta_rows" is what is left to drive terms; from stated shapes, which give no
+ * numbers, it is 1 for some. By batch the skip mask has the leaves whose table gained rows alone, by row those whose table changed with nothing left.
+ * A mask is written in binary, highest leaf first. Counts and states are those of the Moebius form whatever rule ran: "run" is a mask that is left,
+ * and under telescoping several of them share one of the "terms"; a count past int64 is a string of digits. Without skip_empty no mask is empty and
+ * all that are not pruned are run. Before the view's first push nothing has
  * changed: every mask is empty.
  *
  * The caller frees *text with ivm_text_free(). unknown_table, unknown_column,

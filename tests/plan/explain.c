@@ -37,14 +37,17 @@ Test(plan_explain, json_tells_the_last_push)
     const json_t *join = explain_join(root);
     explain_member(join, "leaves",
                    "[{\"leaf\": 0, \"name\": \"s\", \"table\": \"sale\", \"columns\": [\"s.product\", \"s.day\", \"s.amount\"],"
-                   "  \"delta\": \"insert_only\", \"fresh\": 0, \"gone\": 0, \"changed\": 0, \"delta_rows\": 3, \"skipped\": false},"
+                   "  \"delta\": \"insert_only\", \"fresh\": 0, \"awaited\": 0, \"gone\": 0, \"kept\": 0, \"changed\": 0, \"delta_rows\": "
+                   "3, \"skipped\": false},"
                    " {\"leaf\": 1, \"name\": \"p\", \"table\": \"product\", \"columns\": [\"p.id\", \"p.name\"],"
-                   "  \"delta\": \"unchanged\", \"fresh\": 0, \"gone\": 0, \"changed\": 0, \"delta_rows\": 0, \"skipped\": true},"
+                   "  \"delta\": \"unchanged\", \"fresh\": 0, \"awaited\": 0, \"gone\": 0, \"kept\": 0, \"changed\": 0, \"delta_rows\": 0, "
+                   "\"skipped\": true},"
                    " {\"leaf\": 2, \"name\": \"d\", \"table\": \"day\", \"columns\": [\"d.id\", \"d.week\"],"
-                   "  \"delta\": \"unchanged\", \"fresh\": 0, \"gone\": 0, \"changed\": 0, \"delta_rows\": 0, \"skipped\": true}]");
+                   "  \"delta\": \"unchanged\", \"fresh\": 0, \"awaited\": 0, \"gone\": 0, \"kept\": 0, \"changed\": 0, \"delta_rows\": 0, "
+                   "\"skipped\": true}]");
     explain_member(join, "facts",
-                   "[{\"child\": 0, \"parent\": 1, \"on\": [[\"s.product\", \"p.id\"]]},"
-                   " {\"child\": 0, \"parent\": 2, \"on\": [[\"s.day\", \"d.id\"]]}]");
+                   "[{\"child\": 0, \"parent\": 1, \"trust\": \"rely\", \"on\": [[\"s.product\", \"p.id\"]]},"
+                   " {\"child\": 0, \"parent\": 2, \"trust\": \"rely\", \"on\": [[\"s.day\", \"d.id\"]]}]");
     explain_member(join, "skip_mask", "\"110\"");
     explain_member(join, "masks", "[\"001\"]");
     explain_member(join, "pruned", "6");
@@ -310,10 +313,15 @@ static void sell_and_rename(void)
     push(product, IVM_UPSERT, "1,axe");
 }
 
+static const char legend[] =
+    "delta = a leaf's change, the first of a term drives it; old = the leaf before the step, cur = after it, both with\n"
+    "the rows set aside; sign - = what other terms counted twice is taken off (Moebius)\n";
+
 static void told_in(ivm_explain_format format, const char *want)
 {
     char *text = explain(star, NULL, format), *indexes = strstr(text, "  index ");
     if (indexes) {
+        cr_assert_not_null(strstr(indexes, legend), "%s", indexes);
         *indexes = 0; /* explain_indexes.c has those */
     }
     cr_assert_str_eq(text, want);
@@ -329,17 +337,18 @@ Test(plan_explain, text_is_for_reading)
                               "  leaf 0  s (table sale): unchanged\n"
                               "  leaf 1  p (table product): mixed, 2 delta rows\n"
                               "  leaf 2  d (table day): unchanged, skipped\n"
-                              "  fact    leaf 0 -> leaf 1: s.product = p.id\n"
-                              "  fact    leaf 0 -> leaf 2: s.day = d.id\n"
-                              "  masks   7 in all, 4 pruned, 2 empty, 1 run; skip mask 100\n"
+                              "  pruning batch\n"
+                              "  fact    leaf 0 -> leaf 1, rely: s.product = p.id\n"
+                              "  fact    leaf 0 -> leaf 2, rely: s.day = d.id\n"
+                              "  masks (Moebius count) 7 in all, 4 pruned, 2 empty, 1 left; skip mask 100\n"
                               "    001 empty\n"
-                              "    010 run\n"
+                              "    010 left\n"
                               "    011 empty\n"
                               "    100 pruned\n"
                               "    101 pruned\n"
                               "    110 pruned\n"
                               "    111 pruned\n"
-                              "  rule    mobius (estimated probes: mobius 6, telescoping 6)\n"
+                              "  rule    mobius, 1 term (estimated probes: mobius 6, telescoping 6)\n"
                               "  term    + delta(p) x cur(s: p.id = s.product) x cur(d: s.day = d.id)\n");
 }
 
@@ -352,23 +361,128 @@ Test(plan_explain, by_row_text_tells_what_became_of_each_parent_s_keys)
                               "  leaf 0  s (table sale): unchanged\n"
                               "  leaf 1  p (table product): mixed, 2 fresh, 0 gone, 2 changed, 2 delta rows\n"
                               "  leaf 2  d (table day): unchanged\n"
-                              "  fact    leaf 0 -> leaf 1: s.product = p.id\n"
-                              "  fact    leaf 0 -> leaf 2: s.day = d.id\n"
-                              "  masks   7 in all, 0 pruned, 6 empty, 1 run; skip mask 000\n"
+                              "  pruning row\n"
+                              "  fact    leaf 0 -> leaf 1, rely: s.product = p.id\n"
+                              "  fact    leaf 0 -> leaf 2, rely: s.day = d.id\n"
+                              "  masks (Moebius count) 7 in all, 0 pruned, 6 empty, 1 left; skip mask 000\n"
                               "    001 empty\n"
-                              "    010 run\n"
+                              "    010 left\n"
                               "    011 empty\n"
                               "    100 empty\n"
                               "    101 empty\n"
                               "    110 empty\n"
                               "    111 empty\n"
-                              "  rule    mobius (estimated probes: mobius 4, telescoping 4)\n"
+                              "  rule    mobius, 1 term (estimated probes: mobius 4, telescoping 4)\n"
                               "  term    + delta(p) x cur(s: p.id = s.product) x cur(d: s.day = d.id)\n");
     push(product, IVM_DELETE, "3,nail");
     char *text = explain(star, NULL, IVM_EXPLAIN_TEXT);
     cr_assert_not_null(strstr(text, "  leaf 1  p (table product): mixed, 0 fresh, 1 gone, 0 changed, skipped\n"), "%s", text);
-    cr_assert_not_null(strstr(text, "  masks   7 in all, 4 pruned, 3 empty, 0 run; skip mask 010\n"), "%s", text);
+    cr_assert_not_null(strstr(text, "  masks (Moebius count) 7 in all, 4 pruned, 3 empty, 0 left; skip mask 010\n"), "%s", text);
     ivm_text_free(text);
+}
+
+/* ---- Trust and what children hold ---------------------------------------------------------------------------------------------------------------- */
+
+static ivm_table *item, *order;
+
+/* Items under orders that may come late: trusted so. */
+static ivm_view *ordered(ivm_trust trust)
+{
+    item = fixture_table(&shop, "item", "order_id int64; n int64", NULL);
+    order = fixture_table(&shop, "orders", "id int64; name string", "id");
+    fixture_fact(&shop, item, "order_id", order, "id", trust);
+    ivm_plan *join = ivm_plan_join(scan_of("item", "i"), scan_of("orders", "o"), "i.order_id = o.id");
+    return fixture_make(&shop, "ordered", ivm_plan_project(join, "n, name"));
+}
+
+static void has(ivm_view *view, const ivm_explain_options *stated, const char *part)
+{
+    char *text = explain(view, stated, IVM_EXPLAIN_TEXT);
+    cr_assert_not_null(strstr(text, part), "\"%s\" is not in %s", part, text);
+    ivm_text_free(text);
+}
+
+static void holds(ivm_view *view, const char *awaited, const char *kept)
+{
+    json_t *root = explained(view, NULL);
+    explain_member(leaf_at(explain_join(root), 1), "awaited", awaited);
+    explain_member(leaf_at(explain_join(root), 1), "kept", kept);
+    json_decref(root);
+}
+
+Test(plan_explain, rows_that_stay_for_their_children_are_told)
+{
+    ivm_view *view = ordered(IVM_TRACKED);
+    push(order, IVM_INSERT, "6,f 7,g 8,h");
+    push(item, IVM_INSERT, "1,10 7,70");
+    has(view, NULL, "  fact    leaf 0 -> leaf 1, tracked: i.order_id = o.id\n");
+    holds(view, "0", "0");
+    ivm_batch *batch = NULL;
+    cr_assert_eq(ivm_batch_create(shop.engine, &batch, &shop.error), IVM_OK);
+    for (int64_t id = 1; id <= 3; id++) {
+        ivm_batch_insert(batch, order, ivm_int64(id), ivm_string("new"));
+    }
+    ivm_batch_delete(batch, order, ivm_int64(6), ivm_string("f"));
+    ivm_batch_delete(batch, order, ivm_int64(7), ivm_string("g"));
+    ivm_batch_upsert(batch, order, ivm_int64(8), ivm_string("hh"));
+    cr_assert_eq(ivm_push_batch(shop.engine, batch, NULL, &shop.error), IVM_OK, "%s", shop.error.message);
+    has(view, NULL,
+        "  leaf 1  o (table orders): mixed, 3 fresh (1 awaited), 2 gone (1 still referred to), 2 changed, 4 delta rows\n  pruning row\n");
+    holds(view, "1", "1");
+    push(order, IVM_INSERT, "7,g");
+    has(view, NULL, "  leaf 1  o (table orders): insert_only, 1 fresh (1 awaited), 0 gone, 0 changed, 1 delta rows\n");
+    holds(view, "1", "0");
+    push(order, IVM_DELETE, "2,new 7,g");
+    has(view, NULL, ": mixed, 0 fresh, 2 gone (1 still referred to), 0 changed, 1 delta rows\n");
+    push(item, IVM_DELETE, "7,70");
+    push(order, IVM_INSERT, "7,g");
+    holds(view, "0", "0");
+    has(view, NULL, ": insert_only, 1 fresh, 0 gone, 0 changed, skipped\n");
+}
+
+Test(plan_explain, every_trust_is_told_while_the_step_is_also_when_the_fact_is_gone)
+{
+    static const char *const words[] = { "rely", "enforced", "tracked" };
+    for (int trust = IVM_RELY; trust <= IVM_TRACKED; trust++) {
+        char line[128], quoted[16];
+        ivm_view *view = ordered((ivm_trust)trust);
+        push(order, IVM_INSERT, "1,a");
+        push(item, IVM_INSERT, "1,10");
+        ivm_fact *last = NULL;
+        for (ivm_fact *fact = NULL; (fact = ivm_fact_next(shop.engine, fact));) {
+            last = fact;
+        }
+        cr_assert_eq(ivm_foreign_key_remove(last, &shop.error), IVM_OK, "%s", shop.error.message);
+        snprintf(line, sizeof line, "  fact    leaf 0 -> leaf 1, %s: i.order_id = o.id\n", words[trust]);
+        has(view, NULL, line);
+        json_t *root = explained(view, NULL);
+        snprintf(quoted, sizeof quoted, "\"%s\"", words[trust]);
+        explain_member(json_array_get(json_object_get(explain_join(root), "facts"), 0), "trust", quoted);
+        json_decref(root);
+        cr_assert_eq(ivm_view_drop(view, &shop.error), IVM_OK);
+        cr_assert_eq(ivm_table_drop(item, &shop.error), IVM_OK);
+        cr_assert_eq(ivm_table_drop(order, &shop.error), IVM_OK);
+    }
+}
+
+/* Two masks of the three that the Moebius form counts share a term. */
+Test(plan_explain, the_terms_of_a_rule_are_counted)
+{
+    ivm_view *view = ordered(IVM_RELY);
+    for (int rule = IVM_JOIN_MOBIUS; rule <= IVM_JOIN_TELESCOPING; rule++) {
+        ivm_stats stats;
+        set_planner(IVM_FK_PRUNING_OFF, (ivm_join_rule)rule, true);
+        ivm_batch *batch = NULL;
+        cr_assert_eq(ivm_batch_create(shop.engine, &batch, &shop.error), IVM_OK);
+        ivm_batch_insert(batch, order, ivm_int64(rule), ivm_string("new"));
+        ivm_batch_insert(batch, item, ivm_int64(rule), ivm_int64(1));
+        cr_assert_eq(ivm_push_batch(shop.engine, batch, &stats, &shop.error), IVM_OK, "%s", shop.error.message);
+        cr_assert_eq(stats.terms_run, rule == IVM_JOIN_MOBIUS ? 3u : 2u);
+        cr_assert_eq(stats.terms_pruned, 0u);
+        has(view, NULL, "  pruning off\n  masks (Moebius count) 3 in all, 0 pruned, 0 empty, 3 left; skip mask 00\n");
+        has(view, NULL, rule == IVM_JOIN_MOBIUS ? "  rule    mobius, 3 terms (" : "  rule    telescoping, 2 terms (");
+        has(view, NULL, legend);
+    }
 }
 
 Test(plan_explain, dot_is_a_graph)
@@ -383,7 +497,7 @@ Test(plan_explain, dot_is_a_graph)
                              "  j0_l2 [label=\"d\", xlabel=\"unchanged\", style=dashed];\n"
                              "  j0_l0 -> j0_l1;\n"
                              "  j0_l0 -> j0_l2;\n"
-                             "  j0_terms [shape=note, label=\"7 masks, 6 pruned, 0 empty, 1 run\\l+ 001\\l\"];\n"
+                             "  j0_terms [shape=note, label=\"7 masks, 6 pruned, 0 empty, 1 left\\l+ 001\\l\"];\n"
                              "}\n");
     set_planner(IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true);
     push(product, IVM_INSERT, "2,saw");
@@ -394,7 +508,7 @@ Test(plan_explain, dot_is_a_graph)
                              "  j0_l2 [label=\"d\", xlabel=\"unchanged\"];\n"
                              "  j0_l0 -> j0_l1;\n"
                              "  j0_l0 -> j0_l2;\n"
-                             "  j0_terms [shape=note, label=\"7 masks, 4 pruned, 3 empty, 0 run\\l\"];\n"
+                             "  j0_terms [shape=note, label=\"7 masks, 4 pruned, 3 empty, 0 left\\l\"];\n"
                              "}\n");
 }
 
@@ -460,7 +574,7 @@ Test(plan_explain, sixty_four_leaves_are_counted_not_enumerated)
     explain_member(explain_join(root), "pruned", "0");
     json_decref(root);
     char *text = explain(view, &stated, IVM_EXPLAIN_TEXT);
-    cr_assert_not_null(strstr(text, "18446744073709551615 in all, 0 pruned, 0 empty, 18446744073709551615 run"));
+    cr_assert_not_null(strstr(text, "18446744073709551615 in all, 0 pruned, 0 empty, 18446744073709551615 left"));
     cr_assert_not_null(strstr(text, "    and 18446744073709551551 more\n"));
     ivm_text_free(text);
     text = explain(view, &stated, IVM_EXPLAIN_DOT);

@@ -76,6 +76,8 @@ static void check_leaves(const json_t *join, size_t leaves_count, uint64_t *empt
         cr_assert(!json_is_true(skipped) || strcmp(delta, "mixed") != 0 || number_of(leaf, "delta_rows") == 0);
         size_t fated = number_of(leaf, "fresh") + number_of(leaf, "gone") + number_of(leaf, "changed");
         cr_assert(fated == 0 || number_of(leaf, "delta_rows") <= fated, "more rows drive than the table's delta has");
+        cr_assert_leq(number_of(leaf, "awaited"), number_of(leaf, "fresh"));
+        cr_assert_leq(number_of(leaf, "kept"), number_of(leaf, "gone"));
         *empty |= (uint64_t)(strcmp(delta, "unchanged") == 0) << i;
         *skip |= (uint64_t)json_is_true(skipped) << i;
     }
@@ -97,6 +99,8 @@ static void check_facts(const json_t *join, size_t leaves_count)
         const json_t *fact = json_array_get(facts, i);
         cr_assert_lt(number_of(fact, "child"), leaves_count);
         cr_assert_lt(number_of(fact, "parent"), leaves_count);
+        const char *trust = explain_text_of(fact, "trust");
+        cr_assert(strcmp(trust, "rely") == 0 || strcmp(trust, "enforced") == 0 || strcmp(trust, "tracked") == 0);
         cr_assert_gt(json_array_size(member(fact, "on", JSON_ARRAY)), 0u);
         check_pairs(member(fact, "on", JSON_ARRAY));
     }

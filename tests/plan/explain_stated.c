@@ -121,13 +121,39 @@ Test(plan_explain_stated, stated_facts_stand_for_the_declared_ones)
     stated.facts_stated = true;
     root = explained(star, &stated);
     explain_member(explain_join(root), "skip_mask", "\"010\"");
-    explain_member(explain_join(root), "facts", "[{\"child\": 0, \"parent\": 1, \"on\": [[\"s.product\", \"p.id\"]]}]");
+    explain_member(explain_join(root), "facts",
+                   "[{\"child\": 0, \"parent\": 1, \"trust\": \"tracked\", \"on\": [[\"s.product\", \"p.id\"]]}]");
     json_decref(root);
     stated.facts_count = 0;
     root = explained(star, &stated);
     explain_member(explain_join(root), "skip_mask", "\"000\"");
     json_decref(root);
     cr_assert_null(shop.engine->facts->next->next, "stated facts are not declared");
+}
+
+/* Nobody has said how many rows, nor who waits. */
+Test(plan_explain_stated, no_rows_are_counted_and_nobody_waits)
+{
+    ivm_stated_shape shape = { "product", IVM_INSERT_ONLY };
+    ivm_stated_fact fact = { "sale", "product", "product", "id", IVM_RELY };
+    ivm_explain_options stated = stated_shapes(&shape, 1);
+    stated.facts_stated = true;
+    stated.facts = &fact;
+    stated.facts_count = 1;
+    for (int trust = IVM_RELY; trust <= IVM_TRACKED; trust++) {
+        fact.trust = (ivm_trust)trust;
+        char *text = explain(star, &stated, IVM_EXPLAIN_TEXT);
+        cr_assert_null(strstr(text, "delta rows"), "%s", text);
+        cr_assert_not_null(strstr(text, "leaf 0  s (table sale): mixed\n"), "%s", text);
+        cr_assert_not_null(strstr(text, "leaf 1  p (table product): insert_only, skipped\n"), "%s", text);
+        bool told = strstr(text, "view star, from stated facts\n  tracked facts are planned as if no child waited") != NULL;
+        cr_assert_eq(told, trust == IVM_TRACKED, "%s", text);
+        ivm_text_free(text);
+    }
+    push(sale, IVM_INSERT, "1,1,1");
+    char *last = explain(star, NULL, IVM_EXPLAIN_TEXT);
+    cr_assert(strstr(last, ", 1 delta rows\n") && !strstr(last, "as if no child"), "%s", last);
+    ivm_text_free(last);
 }
 
 Test(plan_explain_stated, stating_leaves_the_last_push_and_the_next)

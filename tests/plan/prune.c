@@ -21,6 +21,7 @@ typedef struct prune_case {
     uint64_t random;
     bool hungry;
     uint64_t failed, pruned, held, later; /* allocations; leaves; rows held on; leaves reached after the first round */
+    uint64_t stayed, left;                /* leaves with awaited rows, with kept ones */
     ivm__arena arenas[1200];              /* used up so far in the step under way */
     uint32_t arenas_count;
 } prune_case;
@@ -102,13 +103,27 @@ static bool is_set_aside(uint32_t leaf, const uint32_t rounds[LEAVES_MAX], ivm__
     return aside;
 }
 
+/* Of a leaf from which nothing is set aside, and of one by the facts that may be used: whether every one that leads to it holds the row on. */
+static bool is_held(uint32_t leaf, const uint32_t rounds[LEAVES_MAX], ivm__row_id row)
+{
+    bool some = false, all = true;
+    for (uint32_t e = 0; e < it.edges.count; e++) {
+        const ivm__edge *edge = &it.edges.edge[e];
+        if (edge->parent == leaf && (rounds[leaf] == 0 || rounds[edge->child] < rounds[leaf])) {
+            some = true;
+            all &= !is_prunable(edge->fact, row);
+        }
+    }
+    return some && all;
+}
+
 /* ---- What was decided ------------------------------------------------------------------------------------------------------------------------ */
 
 /* Everything that the leaf was told, beside what its rows come to. */
 static void check_leaf(const ivm__leaf_prune *prune, uint32_t leaf, const uint32_t rounds[LEAVES_MAX], bool led)
 {
     const ivm__store *store = &it.graph->leaves[leaf].table->store;
-    uint64_t fresh = 0, gone = 0, changed = 0, aside_fresh = 0, aside_gone = 0;
+    uint64_t fresh = 0, gone = 0, changed = 0, aside_fresh = 0, aside_gone = 0, awaited = 0, kept = 0;
     for (ivm__row_id row = 0; row < store->rows_end; row++) {
         if (!has_changed(store, row)) {
             continue;
@@ -122,6 +137,8 @@ static void check_leaf(const ivm__leaf_prune *prune, uint32_t leaf, const uint32
         changed += was && is;
         aside_fresh += aside && is;
         aside_gone += aside && was;
+        awaited += is && !was && is_held(leaf, rounds, row);
+        kept += was && !is && is_held(leaf, rounds, row);
         cr_assert(!prune->aside || (ivm__store_row_is_aside(store, row, prune->aside) != 0) == aside, "row %u of leaf %u", row, leaf);
     }
     bool whole = aside_fresh + aside_gone == fresh + gone + changed && aside_fresh + aside_gone > 0;
@@ -131,6 +148,10 @@ static void check_leaf(const ivm__leaf_prune *prune, uint32_t leaf, const uint32
     cr_assert(!prune->aside || (prune->aside->fresh == (aside_fresh > 0) && prune->aside->gone == (aside_gone > 0)));
     cr_assert(led ? prune->fresh == fresh && prune->gone == gone && prune->changed == changed
                   : prune->fresh + prune->gone + prune->changed == 0);
+    cr_assert(prune->awaited == awaited && prune->kept == kept, "leaf %u: %llu and %llu, not %llu and %llu", leaf,
+              (unsigned long long)prune->awaited, (unsigned long long)prune->kept, (unsigned long long)awaited, (unsigned long long)kept);
+    it.stayed += awaited > 0;
+    it.left += kept > 0;
     it.pruned += aside_fresh + aside_gone > 0;
     it.later += aside_fresh + aside_gone > 0 && rounds[leaf] > 1;
 }
@@ -290,7 +311,7 @@ static void random_join(void)
 
 Test(plan_prune, agrees_with_the_rules_for_random_facts_and_joins)
 {
-    uint64_t pruned = 0, held = 0, later = 0;
+    uint64_t pruned = 0, held = 0, later = 0, stayed = 0, left = 0;
     for (uint64_t seed = 1; seed <= 4000; seed++) {
         open_tables(seed);
         for (uint32_t n = 1 + below(5); n > 0; n--) {
@@ -307,10 +328,13 @@ Test(plan_prune, agrees_with_the_rules_for_random_facts_and_joins)
         pruned += it.pruned;
         held += it.held;
         later += it.later;
+        stayed += it.stayed;
+        left += it.left;
         close_tables();
     }
     cr_assert(pruned > 5000 && held > 5000 && later > 50, "%llu, %llu, %llu", (unsigned long long)pruned, (unsigned long long)held,
               (unsigned long long)later);
+    cr_assert(stayed > 1000 && left > 1000, "%llu, %llu", (unsigned long long)stayed, (unsigned long long)left);
 }
 
 /* ---- By hand ----------------------------------------------------------------------------------------------------------------------------------- */

@@ -234,6 +234,8 @@ Test(plan_transient, hops_lead_from_row_to_parents_and_pin_their_facts)
         }
     }
     cr_assert(first->pins == 1 && role->pins == 1 && up->pins == 1 && away->pins == 1 && idle->pins == 0);
+    cr_assert_eq(ivm_foreign_key_remove(away, &tested.error), IVM_IN_USE);
+    cr_assert_not_null(strstr(tested.error.message, "view v rests on the foreign key of d to s"), "%s", tested.error.message);
     cr_assert_eq(ivm_view_drop(view, NULL), IVM_OK);
     cr_assert(first->pins == 0 && role->pins == 0 && up->pins == 0 && away->pins == 0);
 }
