@@ -11,6 +11,7 @@
 #define TABLES 3u
 #define LEAVES_MAX 4u
 #define KEYS 5
+#define ARENA_BLOCK ((size_t)64 << 10) /* an arena's first */
 
 typedef struct prune_case {
     fixture in;
@@ -176,7 +177,8 @@ static bool prune_starved(ivm__step *step, uint32_t room, ivm__leaf_prune *prune
 {
     ivm__arena *arena = &it.arenas[it.arenas_count++], *real = step->arena;
     ivm__arena_init(arena, &it.in.engine->memory);
-    for (uint32_t full = 1024 - room; full > 0; full--) {
+    cr_assert_not_null(ivm__arena_allocate(arena, 1)); /* of a block, and as long as all that follow, gaps of the sanitizer with it */
+    for (size_t full = ARENA_BLOCK / arena->used - room - 1; full > 0; full--) {
         cr_assert_not_null(ivm__arena_allocate(arena, 1));
     }
     step->arena = arena;
@@ -231,7 +233,7 @@ static void join(const uint32_t *tables, uint32_t count, const char *on)
 {
     ivm_plan *inputs[LEAVES_MAX];
     for (uint32_t i = 0; i < count; i++) {
-        char alias[8];
+        char alias[16];
         snprintf(alias, sizeof alias, "l%u", i);
         inputs[i] = ivm_plan_scan(it.tables[tables[i]], alias);
     }
