@@ -108,6 +108,7 @@ static void block_begin(const ivm__index *index, const ivm__keys *keys, uint32_t
 static void pipeline_start(pipeline *blocks, const ivm__index *index, const ivm__keys *keys, uint32_t first)
 {
     blocks->turn = 0;
+    memset(blocks->candidates, 0xff, sizeof blocks->candidates); /* IVM__ROW_NONE */
     slots_prefetch(index, keys->hashes + first, block_keys(keys, first));
     block_begin(index, keys, first, blocks->candidates[0]);
 }

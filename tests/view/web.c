@@ -163,7 +163,7 @@ static void view_draw(web *it, web_view *view)
 static ivm_plan *leaf_plan(const web *it, const web_leaf *leaf, uint32_t at)
 {
     char alias[8], name[16];
-    snprintf(alias, sizeof alias, "l%u", at);
+    snprintf(alias, sizeof alias, "l%u", at % 100);
     ivm_plan *plan = ivm_plan_scan(it->tables[leaf->table], alias);
     if (leaf->filtered) {
         plan = ivm_plan_filter(plan, ivm_call2(">", ivm_column("v"), ivm_literal(ivm_int64(0))));
