@@ -9,7 +9,8 @@
 #include "onlooker.h"
 #include "pending.h"
 
-#define KEYS 24 /* (a, b): a of 4 values, b of 6 */
+#define ARENA_BLOCK ((size_t)64 << 10) /* an arena's first */
+#define KEYS 24                        /* (a, b): a of 4 values, b of 6 */
 #define NONE (-1)
 
 /* What the table holds: by key a value of three, or none. */
@@ -109,7 +110,8 @@ static void starve(ivm__step *step, const state *before)
         ivm__arena arena;
         const ivm__split *split = NULL;
         ivm__arena_init(&arena, &it.engine->memory);
-        for (uint32_t full = 1024 - room; full > 0; full--) {
+        cr_assert_not_null(ivm__arena_allocate(&arena, 1)); /* of a block, and as long as all that follow, gaps of the sanitizer with it */
+        for (size_t full = ARENA_BLOCK / arena.used - room - 1; full > 0; full--) {
             cr_assert_not_null(ivm__arena_allocate(&arena, 1));
         }
         step->arena = &arena;
