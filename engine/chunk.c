@@ -72,6 +72,28 @@ void ivm__vector_gather(const ivm__vector *in, const uint32_t *rows, uint32_t co
     }
 }
 
+static const uint16_t *codes_gather(ivm__arena *arena, const uint16_t *in, const uint32_t *restrict rows, uint32_t count)
+{
+    uint16_t *restrict out = ivm__arena_allocate(arena, count * sizeof *out);
+    for (uint32_t i = 0; out && i < count; i++) {
+        out[i] = in[rows[i]];
+    }
+    return out;
+}
+
+bool ivm__vector_choose(ivm__arena *arena, const ivm__vector *in, const uint32_t *rows, uint32_t count, ivm__vector *out)
+{
+    if (!ivm__vector_make(arena, out, in->type, count, in->nulls != NULL)) {
+        return false;
+    }
+    ivm__vector_gather(in, rows, count, out);
+    if (in->codes) {
+        out->codes = codes_gather(arena, in->codes, rows, count);
+        out->codes_of = in->codes_of;
+    }
+    return !in->codes || out->codes;
+}
+
 static ivm__weight *weights_gather(ivm__arena *arena, const ivm__weight *in, const uint32_t *rows, uint32_t count)
 {
     ivm__weight *out = ivm__arena_allocate(arena, count * sizeof *out);
@@ -95,10 +117,9 @@ ivm__chunk *ivm__chunk_gather(ivm__arena *arena, const ivm__chunk *chunk, const 
         if (!in->cells) {
             continue;
         }
-        if (!ivm__vector_make(arena, &columns[c], in->type, count, in->nulls != NULL)) {
+        if (!ivm__vector_choose(arena, in, rows, count, &columns[c])) {
             return NULL;
         }
-        ivm__vector_gather(in, rows, count, &columns[c]);
     }
     if (chunk->weights && !(out->weights = weights_gather(arena, chunk->weights, rows, count))) {
         return NULL;

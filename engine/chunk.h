@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "codes.h"
 #include "text.h"
 
 #define IVM__CHUNK_ROWS 1024u
@@ -21,6 +22,9 @@ typedef struct ivm__vector {
     void *cells;    /* uint64_t[] or ivm__wide[], aligned; NULL: the column is not carried, nobody above reads it. May be the user's
                        array: write only to what you made */
     uint8_t *nulls; /* a byte a row, 1 = null; NULL: no nulls */
+    /* Where a column was read by codes (codes.h): that of each row, 8-byte cells, without nulls. NULL: not known. */
+    const uint16_t *codes;
+    const ivm__codes *codes_of;
 } ivm__vector;
 
 typedef struct ivm__chunk {
@@ -80,6 +84,8 @@ bool ivm__vector_make(ivm__arena *arena, ivm__vector *vector, ivm_type type, uin
 ivm__chunk *ivm__chunk_make(ivm__arena *arena, const ivm_type *types, uint32_t columns_count);
 /* out[i] = in[rows[i]], cells and nulls; `out` has room; out->nulls is left NULL if the source has none, else must be given. */
 void ivm__vector_gather(const ivm__vector *in, const uint32_t *rows, uint32_t count, ivm__vector *out);
+/* The chosen rows of a column, with their codes, as a new vector in the arena. False: out of memory. */
+bool ivm__vector_choose(ivm__arena *arena, const ivm__vector *in, const uint32_t *rows, uint32_t count, ivm__vector *out);
 /* The carried columns and weights of the chosen rows, as a new chunk in the arena. NULL: out of memory. */
 ivm__chunk *ivm__chunk_gather(ivm__arena *arena, const ivm__chunk *chunk, const uint32_t *rows, uint32_t count);
 /* <0, 0, >0 for two non-null cells of one type in its order (pass the cell as a wide: 8-byte cells zero-extended). */

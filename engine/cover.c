@@ -49,7 +49,7 @@ static bool find(const ivm__cover *cover, uint64_t key, uint32_t at, uint64_t *c
 }
 
 static uint32_t block_probe(const ivm__cover *cover, const uint64_t *words, const uint32_t *homes, uint32_t count, uint64_t *restrict cells,
-                            uint8_t *restrict found)
+                            uint16_t *restrict found)
 {
     uint32_t left[BLOCK_KEYS], left_count = 0, hits = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -77,11 +77,11 @@ static void homes_send(const ivm__cover *cover, const uint64_t *hashes, uint32_t
     }
 }
 
-uint32_t ivm__cover_probe(const ivm__cover *cover, const ivm__keys *keys, uint64_t *cells, uint8_t *found)
+uint32_t ivm__cover_probe(const ivm__cover *cover, const ivm__keys *keys, uint64_t *cells, uint16_t *codes)
 {
     assert(keys->words_count == 1 && !keys->skip);
     if (cover->words) {
-        return ivm__cover_words_probe(cover->words, keys, cells, found);
+        return ivm__cover_words_probe(cover->words, keys, cells, codes);
     }
     assert(cover->capacity > 0);
     uint32_t homes[2][BLOCK_KEYS], turn = 0, hits = 0, rows_count = keys->rows_count;
@@ -89,7 +89,7 @@ uint32_t ivm__cover_probe(const ivm__cover *cover, const ivm__keys *keys, uint64
     for (uint32_t first = 0; first < rows_count; first += BLOCK_KEYS, turn ^= 1) {
         uint32_t left = rows_count - first, count = left < BLOCK_KEYS ? left : BLOCK_KEYS, after = left - count;
         homes_send(cover, keys->hashes + first + count, after < BLOCK_KEYS ? after : BLOCK_KEYS, homes[turn ^ 1]);
-        hits += block_probe(cover, keys->words + first, homes[turn], count, cells + first, found + first);
+        hits += block_probe(cover, keys->words + first, homes[turn], count, cells + first, codes + first);
     }
     return hits;
 }
@@ -323,7 +323,7 @@ static void fill(ivm__cover *cover)
 /* Some codes are left over for what comes, or the cover would soon have to be made again. */
 static bool words_serve(const ivm__cover_words *words)
 {
-    return !words->failed && words->codes_count <= (3u << words->code_bits) / 4;
+    return !words->failed && words->codes.count <= (3u << words->codes.bits) / 4;
 }
 
 /* Fills a cover that is empty: in words if they serve, else in pairs. On failure it is empty. */

@@ -28,7 +28,7 @@ typedef struct ivm__cover {
 } ivm__cover;
 
 /* Indexes of fewer rows are in the cache as they are. */
-#define IVM__COVER_ROWS_MIN 4096u
+#define IVM__COVER_ROWS_MIN 256u
 /* An index has so many covers at most, for the columns first asked for: each costs every change of the table a write. */
 #define IVM__COVERS_MAX 4u
 
@@ -39,8 +39,14 @@ ivm_status ivm__index_cover(ivm__index *index, uint32_t column, ivm__cover **cov
 bool ivm__index_cover_find(const ivm__index *index, uint32_t column, ivm__cover **cover);
 /* One of the index's covers that can be asked; NULL: there is none. */
 const ivm__cover *ivm__index_cover_any(const ivm__index *index);
-/* found[i]: whether key i is there; cells[i]: its cell (anything where it is not). Returns how many were found. */
-uint32_t ivm__cover_probe(const ivm__cover *cover, const ivm__keys *keys, uint64_t *cells, uint8_t *found);
+/* cells[i]: the cell of key i (anything where it is not there); codes[i]: 0 where it is not there, else its cell's code, where the cover is of
+ * words (ivm__cover_codes()), or 1. Returns how many were found. */
+uint32_t ivm__cover_probe(const ivm__cover *cover, const ivm__keys *keys, uint64_t *cells, uint16_t *codes);
+/* What its codes stand for; NULL: they say no more than whether the key is there. */
+static inline const ivm__codes *ivm__cover_codes(const ivm__cover *cover)
+{
+    return cover->words ? &cover->words->codes : NULL;
+}
 /* The keys that are not there, those to be skipped left out: their positions, in order, and how many. */
 uint32_t ivm__cover_absent(const ivm__cover *cover, const ivm__keys *keys, uint32_t *absent);
 

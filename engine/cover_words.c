@@ -19,27 +19,27 @@ static inline uint64_t word_of(const ivm__cover_words *it, uint64_t hash, uint32
     uint64_t product = (hash >> 32) * it->capacity;
     *home = (uint32_t)(product >> 32);
     uint64_t rest = (uint64_t)((uint32_t)product >> it->shift) << 32 | (uint32_t)hash;
-    return rest << (IVM__WORD_DISTANCE_BITS + it->code_bits);
+    return rest << (IVM__WORD_DISTANCE_BITS + it->codes.bits);
 }
 
 static inline uint32_t distance_of(const ivm__cover_words *it, uint64_t word)
 {
-    return (uint32_t)(word >> it->code_bits) & (IVM__WORD_DISTANCES - 1);
+    return (uint32_t)(word >> it->codes.bits) & (IVM__WORD_DISTANCES - 1);
 }
 
 static inline bool word_is(const ivm__cover_words *it, uint64_t word, uint64_t wanted)
 {
-    return (word ^ wanted) >> it->code_bits == 0;
+    return (word ^ wanted) >> it->codes.bits == 0;
 }
 
 static inline uint64_t distance_one(const ivm__cover_words *it)
 {
-    return (uint64_t)1 << it->code_bits;
+    return (uint64_t)1 << it->codes.bits;
 }
 
 static uint64_t hash_of(const ivm__cover_words *it, uint32_t at)
 {
-    uint64_t word = it->words[at], rest = word >> (IVM__WORD_DISTANCE_BITS + it->code_bits);
+    uint64_t word = it->words[at], rest = word >> (IVM__WORD_DISTANCE_BITS + it->codes.bits);
     uint64_t low = rest >> 32 << it->shift, home = at - distance_of(it, word);
     uint64_t upper = ((home << 32 | low) + it->capacity - 1) / it->capacity;
     return upper << 32 | (uint32_t)rest;
@@ -79,7 +79,7 @@ static inline uint32_t pairs_compare(const ivm__cover_words *it, const aim *at, 
 {
     const uint64_t *all = it->words + distance;
     uint64_t one = distance_one(it), add = distance * one;
-    uint32_t left_count = 0, bits = it->code_bits;
+    uint32_t left_count = 0, bits = it->codes.bits;
     for (uint32_t j = 0; j < count; j++) {
         uint32_t i = listed ? listed[j] : j;
         const uint64_t *slot = &all[at->home[i]];
@@ -104,11 +104,11 @@ static void block_words(const ivm__cover_words *it, const aim *at, uint32_t coun
     }
 }
 
-uint32_t ivm__cover_words_probe(const ivm__cover_words *it, const ivm__keys *keys, uint64_t *restrict cells, uint8_t *restrict found)
+uint32_t ivm__cover_words_probe(const ivm__cover_words *it, const ivm__keys *keys, uint64_t *restrict cells, uint16_t *restrict codes)
 {
     aim aims[2];
     uint64_t words[BLOCK_KEYS], mask = distance_one(it) - 1;
-    const uint64_t *restrict by_code = it->cells;
+    const uint64_t *restrict by_code = it->codes.cells;
     uint32_t turn = 0, hits = 0, rows_count = keys->rows_count;
     aim_send(it, keys, 0, &aims[0]);
     for (uint32_t first = 0; first < rows_count; first += BLOCK_KEYS, turn ^= 1) {
@@ -118,7 +118,7 @@ uint32_t ivm__cover_words_probe(const ivm__cover_words *it, const ivm__keys *key
         for (uint32_t i = 0; i < count; i++) {
             uint64_t code = words[i] & mask;
             cells[first + i] = by_code[code];
-            found[first + i] = code != 0;
+            codes[first + i] = (uint16_t)code;
             hits += code != 0;
         }
     }
@@ -141,30 +141,6 @@ uint32_t ivm__cover_words_absent(const ivm__cover_words *it, const ivm__keys *ke
         }
     }
     return absent_count;
-}
-
-/* ---- Codes --------------------------------------------------------------------------------------------------------------------------- */
-
-static uint32_t codes_places(const ivm__cover_words *it)
-{
-    return 2u << it->code_bits;
-}
-
-/* The code of a cell, a new one if it has none; 0: there are no more. */
-static uint32_t code_of(ivm__cover_words *it, uint64_t cell)
-{
-    uint32_t mask = codes_places(it) - 1, at = (uint32_t)ivm__hash_word(cell, it->seed) & mask;
-    for (; it->codes[at] != 0; at = (at + 1) & mask) {
-        if (it->cells[it->codes[at]] == cell) {
-            return it->codes[at];
-        }
-    }
-    if (it->codes_count + 1 == 1u << it->code_bits) {
-        return 0;
-    }
-    it->codes[at] = (uint16_t)++it->codes_count;
-    it->cells[it->codes_count] = cell;
-    return it->codes_count;
 }
 
 /* ---- Keys come and go ------------------------------------------------------------------------------------------------------------------ */
@@ -217,7 +193,7 @@ void ivm__cover_words_put(ivm__cover_words *it, uint64_t hash, uint64_t cell)
     if (it->failed) {
         return;
     }
-    uint32_t code = code_of(it, cell);
+    uint32_t code = ivm__codes_give(&it->codes, cell, it->seed);
     it->failed = code == 0 || !word_put(it, hash, code);
 }
 
@@ -305,11 +281,9 @@ ivm_status ivm__cover_words_make(ivm__memory *memory, uint64_t seed, uint64_t ro
     it->seed = seed;
     uint64_t *words = ivm__allocate_zeroed(memory, words_bytes((uint32_t)capacity));
     capacity_set(it, words, (uint32_t)capacity);
-    it->code_bits = it->shift - IVM__WORD_DISTANCE_BITS; /* all that is left of 64 */
-    it->code_bits = it->code_bits < IVM__WORD_CODE_BITS_MAX ? it->code_bits : IVM__WORD_CODE_BITS_MAX;
-    it->cells = ivm__allocate_zeroed(memory, sizeof *it->cells << it->code_bits);
-    it->codes = ivm__allocate_zeroed(memory, codes_places(it) * sizeof *it->codes);
-    if (!it->words || !it->cells || !it->codes) {
+    uint32_t bits = it->shift - IVM__WORD_DISTANCE_BITS; /* all that is left of 64 */
+    ivm_status status = ivm__codes_init(&it->codes, memory, bits < IVM__CODE_BITS_MAX ? bits : IVM__CODE_BITS_MAX);
+    if (status != IVM_OK || !it->words) {
         ivm__cover_words_free(it);
         return IVM_OUT_OF_MEMORY;
     }
@@ -321,8 +295,7 @@ void ivm__cover_words_free(ivm__cover_words *it)
 {
     if (it) {
         ivm__release(it->memory, it->words, words_bytes(it->capacity));
-        ivm__release(it->memory, it->cells, sizeof *it->cells << it->code_bits);
-        ivm__release(it->memory, it->codes, codes_places(it) * sizeof *it->codes);
+        ivm__codes_deinit(&it->codes, it->memory);
         ivm__release(it->memory, it, sizeof *it);
     }
 }
@@ -330,14 +303,14 @@ void ivm__cover_words_free(ivm__cover_words *it)
 void ivm__cover_words_clear(ivm__cover_words *it)
 {
     memset(it->words, 0, words_bytes(it->capacity));
-    memset(it->codes, 0, codes_places(it) * sizeof *it->codes);
-    it->used = it->codes_count = 0;
+    ivm__codes_clear(&it->codes, it->memory);
+    it->used = 0;
     it->failed = false;
 }
 
 uint64_t ivm__cover_words_bytes(const ivm__cover_words *it)
 {
-    return sizeof *it + words_bytes(it->capacity) + (sizeof *it->cells << it->code_bits) + codes_places(it) * sizeof *it->codes;
+    return sizeof *it + words_bytes(it->capacity) + ivm__codes_bytes(&it->codes);
 }
 
 const char *ivm__cover_words_validate(const ivm__cover_words *it)
@@ -356,7 +329,7 @@ const char *ivm__cover_words_validate(const ivm__cover_words *it)
         if (distance > 0 && it->words[at - 1] == 0) {
             return "a free slot between a cover's word and its home";
         }
-        if (code == 0 || code > it->codes_count) {
+        if (code == 0 || code > it->codes.count) {
             return "a cover's word with a code that stands for nothing";
         }
         home_before = at - distance;

@@ -8,23 +8,20 @@
 #ifndef IVM__COVER_WORDS_H
 #define IVM__COVER_WORDS_H
 
+#include "codes.h"
 #include "index.h"
 
 #define IVM__WORD_DISTANCE_BITS 6u
 #define IVM__WORD_DISTANCES (1u << IVM__WORD_DISTANCE_BITS)
-#define IVM__WORD_CODE_BITS_MAX 12u
 
 typedef struct ivm__cover_words {
     ivm__memory *memory;
     uint64_t seed;
     uint64_t *words; /* 0: free */
     uint32_t capacity, used;
-    uint32_t shift;     /* log2 of the capacity, rounded down */
-    uint32_t code_bits; /* codes 1 to 2^code_bits - 1 */
-    uint32_t codes_count;
-    bool failed;     /* no more codes, or a word too far from its home: it says nothing any more, and takes nothing in */
-    uint64_t *cells; /* by code */
-    uint16_t *codes; /* by hash of the cell: 2^(code_bits + 1) places, 0: free */
+    uint32_t shift; /* log2 of the capacity, rounded down */
+    bool failed;    /* no more codes, or a word too far from its home: it says nothing any more, and takes nothing in */
+    ivm__codes codes;
 } ivm__cover_words;
 
 /* Room for so many keys. *made is NULL where such words cannot hold a code. */
@@ -36,8 +33,8 @@ void ivm__cover_words_put(ivm__cover_words *words, uint64_t hash, uint64_t cell)
 /* The key is there. */
 void ivm__cover_words_remove(ivm__cover_words *words, uint64_t hash);
 void ivm__cover_words_clear(ivm__cover_words *words);
-/* As ivm__cover_probe() and ivm__cover_absent(). */
-uint32_t ivm__cover_words_probe(const ivm__cover_words *words, const ivm__keys *keys, uint64_t *cells, uint8_t *found);
+/* As ivm__cover_probe() and ivm__cover_absent(). codes[i]: of the cell of key i, 0 where it is not there. */
+uint32_t ivm__cover_words_probe(const ivm__cover_words *words, const ivm__keys *keys, uint64_t *cells, uint16_t *codes);
 uint32_t ivm__cover_words_absent(const ivm__cover_words *words, const ivm__keys *keys, uint32_t *absent);
 uint64_t ivm__cover_words_bytes(const ivm__cover_words *words);
 /* Every invariant, for tests: NULL or what is wrong. */

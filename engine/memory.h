@@ -11,6 +11,7 @@ typedef struct ivm__memory {
     ivm_allocator allocator;
     _Atomic uint64_t bytes_held;
     _Atomic bool lines_padded; /* the allocator gave a block of whole cache lines that does not begin at one */
+    uint64_t identities;       /* given to codes so far (codes.h) */
 } ivm__memory;
 
 /* `allocator` with NULL functions: malloc and friends. */

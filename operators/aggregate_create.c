@@ -93,6 +93,7 @@ ivm_status ivm__aggregate_create(ivm__memory *memory, ivm__texts *texts, uint64_
     }
     memcpy(self->groups, groups, groups_count * sizeof *groups);
     self->groups_count = groups_count;
+    ivm__group_codes_init(&self->codes, memory, groups_count);
     self->having = having;
     ivm_status status = make_state(self, seed);
     if (status != IVM_OK) {

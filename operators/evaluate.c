@@ -81,10 +81,9 @@ static ivm_status gather_columns(const ivm__evaluation *at, const ivm__expressio
     if (node->function == IVM__COLUMN && !part->columns[node->column].cells) {
         const ivm__vector *in = &at->chunk->columns[node->column];
         ivm__vector *out = &part->columns[node->column];
-        if (!ivm__vector_make(at->step->scratch, out, in->type, part->rows_count, in->nulls != NULL)) {
+        if (!ivm__vector_choose(at->step->scratch, in, rows, part->rows_count, out)) {
             return IVM_OUT_OF_MEMORY;
         }
-        ivm__vector_gather(in, rows, part->rows_count, out);
     }
     for (uint32_t i = 0; i < node->arguments_count; i++) {
         IVM_TRY(gather_columns(at, node->arguments[i], rows, part));

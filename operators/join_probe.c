@@ -107,11 +107,7 @@ static bool column_pass(ivm__arena *arena, const ivm__vector *in, const pairs *f
         *out = *in;
         return true;
     }
-    if (!ivm__vector_make(arena, out, in->type, found->count, in->nulls != NULL)) {
-        return false;
-    }
-    ivm__vector_gather(in, found->positions, found->count, out);
-    return true;
+    return ivm__vector_choose(arena, in, found->positions, found->count, out);
 }
 
 /* The pairs as a chunk of the columns that are still to be read. NULL: out of memory. */
@@ -233,14 +229,16 @@ static bool covers(const ivm__probe_source *source)
     return untouched || (source->leaf->prune.whole && source->index->doubles == 0);
 }
 
-/* The positions of the keys found, and their cells moved together. */
-static void found_compact(const uint8_t *there, uint32_t count, uint32_t *restrict positions, uint64_t *restrict cells)
+/* The positions of the keys found, and their cells and codes moved together. */
+static void found_compact(uint32_t count, uint32_t *restrict positions, uint64_t *restrict cells, uint16_t *restrict codes)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
+        bool there = codes[i] != 0;
         positions[kept] = i;
         cells[kept] = cells[i];
-        kept += there[i];
+        codes[kept] = codes[i];
+        kept += there;
     }
 }
 
@@ -249,22 +247,24 @@ static ivm_status probe_cover(ivm__join_run *run, uint32_t depth, const ivm__chu
                               const ivm__cover *cover, uint32_t target)
 {
     ivm__chunk *next = ivm__chunk_make(run->step->scratch, run->join->head.types, chunk->columns_count);
-    uint8_t *there = ivm__arena_allocate(run->step->scratch, keys->rows_count);
-    if (!next || !there) {
+    uint16_t *codes = ivm__arena_allocate(run->step->scratch, keys->rows_count * sizeof *codes);
+    if (!next || !codes) {
         return IVM_OUT_OF_MEMORY;
     }
     ivm__vector *out = &next->columns[target];
     if (!ivm__vector_make(run->step->scratch, out, out->type, keys->rows_count, false)) {
         return IVM_OUT_OF_MEMORY;
     }
-    found->count = ivm__cover_probe(cover, keys, out->cells, there);
+    found->count = ivm__cover_probe(cover, keys, out->cells, codes);
     run->rows_matched += found->count;
     if (found->count == 0) {
         return IVM_OK;
     }
     if (found->count < keys->rows_count) {
-        found_compact(there, keys->rows_count, found->positions, out->cells);
+        found_compact(keys->rows_count, found->positions, out->cells, codes);
     }
+    out->codes_of = ivm__cover_codes(cover);
+    out->codes = out->codes_of ? codes : NULL;
     return reads_pass(run, depth, chunk, found, next);
 }
 

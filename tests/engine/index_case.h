@@ -67,7 +67,7 @@ static inline uint32_t rows_of(const ivm__index *index, uint64_t word)
 static inline ivm__keys word_keys(const ivm__index *index, uint64_t *words, uint8_t *nulls, uint32_t count)
 {
     static const uint32_t column = 0;
-    ivm__vector vector = { IVM_INT64, words, nulls };
+    ivm__vector vector = { .type = IVM_INT64, .cells = words, .nulls = nulls };
     ivm__chunk chunk = { .rows_count = count, .columns_count = 1, .columns = &vector };
     ivm__keys keys;
     cr_assert_eq(ivm__index_keys(index, &arena, &chunk, &column, false, &keys), IVM_OK);

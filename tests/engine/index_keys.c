@@ -34,7 +34,7 @@ Test(engine_index_keys, null_is_no_value_of_a_column_without_nulls)
     word_row(0, 1);
     uint64_t word = 0;
     uint8_t null = 1;
-    ivm__vector vector = { IVM_INT64, &word, &null };
+    ivm__vector vector = { .type = IVM_INT64, .cells = &word, .nulls = &null };
     ivm__chunk chunk = { .rows_count = 1, .columns_count = 1, .columns = &vector };
     ivm__keys keys;
     ivm__probe probe = { 0 };
