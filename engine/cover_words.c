@@ -85,7 +85,7 @@ static inline uint32_t pairs_compare(const ivm__cover_words *it, const aim *at, 
         const uint64_t *slot = &all[at->home[i]];
         uint64_t wanted = at->word[i] + add, first = slot[0], second = slot[1];
         bool is_first = (first ^ wanted) >> bits == 0, is_second = (second ^ (wanted + one)) >> bits == 0;
-        words[i] = is_first ? first : second;
+        words[i] = second ^ ((first ^ second) & -(uint64_t)is_first); /* `?:` becomes a branch */
         left[left_count] = (uint8_t)i;
         left_count += !(is_first | is_second);
     }
