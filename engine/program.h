@@ -10,6 +10,7 @@
 #define IVM__PROGRAM_H
 
 #include "pool.h"
+#include "saver.h"
 #include "zset.h"
 
 typedef struct ivm__step {
@@ -54,6 +55,15 @@ typedef struct ivm__operator_class {
     void (*undo)(ivm__operator *self);
     void (*free)(ivm__operator *self, ivm__memory *memory);
     uint64_t (*bytes)(const ivm__operator *self); /* state held; NULL: none */
+    /* Names the holdings (saver.h). NULL: it holds nothing between steps. */
+    ivm_status (*save)(const ivm__operator *self, ivm__saver *saver);
+    /* A chunk of a holding of an operator just made, ascending, all its columns carried; payloads of its rows, one after the other, come from
+     * `from`. Of a holding of bytes: once, chunk NULL. Bytes that cannot be are corrupt, with a message; they never break an assertion. On failure
+     * the operator is freed. */
+    ivm_status (*load)(ivm__operator *self, ivm__step *step, uint32_t holding, const ivm__chunk *chunk, ivm__feed *from);
+    /* Every holding is there: makes what follows from them. After it the operator is as between steps, and the last step changed nothing. NULL:
+     * nothing follows. */
+    ivm_status (*settle)(ivm__operator *self, ivm__step *step);
 } ivm__operator_class;
 
 /* The head of every operator's struct. */
