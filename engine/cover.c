@@ -94,6 +94,17 @@ uint32_t ivm__cover_probe(const ivm__cover *cover, const ivm__keys *keys, uint64
     return hits;
 }
 
+void ivm__cover_send(const ivm__cover *cover, const ivm__keys *keys)
+{
+    for (uint32_t i = 0; i < keys->rows_count; i++) {
+        uint64_t x = keys->hashes[i] >> 32;
+        const void *line = cover->words ? (const void *)&cover->words->words[x * cover->words->capacity >> 32]
+                                        : (const void *)&cover->slots[home_of(cover, keys->hashes[i])];
+        __builtin_prefetch(line);
+    }
+    __asm__ volatile(""); /* see probe_ahead.c */
+}
+
 /* Adds what is missing of a block to `absent`, of which there are `count`. */
 static uint32_t block_absent(const ivm__cover *cover, const ivm__keys *keys, uint32_t first, const uint32_t *homes, uint32_t block,
                              uint32_t *absent, uint32_t count)

@@ -47,6 +47,8 @@ static inline const ivm__codes *ivm__cover_codes(const ivm__cover *cover)
 {
     return cover->words ? &cover->words->codes : NULL;
 }
+/* Prefetches the lines that a probe of these keys will read first. */
+void ivm__cover_send(const ivm__cover *cover, const ivm__keys *keys);
 /* The keys that are not there, those to be skipped left out: their positions, in order, and how many. */
 uint32_t ivm__cover_absent(const ivm__cover *cover, const ivm__keys *keys, uint32_t *absent);
 

@@ -7,7 +7,7 @@
 
 /* Indexes at hand that have not been seen to hold a key of the driver's. */
 typedef struct asking {
-    const ivm__join_run *run;
+    ivm__join_run *run;
     uint32_t count;
     const ivm__index *indexes[IVM_JOIN_LEAVES_MAX];
     const ivm__join_probe *probes[IVM_JOIN_LEAVES_MAX];
@@ -23,16 +23,18 @@ static bool asked_by_driver(const ivm__join_run *run, const ivm__join_probe *pro
     return all;
 }
 
-/* False: no index is missing. */
-static bool some_missing(const ivm__join_run *run, const ivm__term *term, asking *it)
+/* False: no index is missing. Those that are there are left in the run's sources. */
+static bool some_missing(ivm__join_run *run, const ivm__term *term, asking *it)
 {
     bool missing = false;
     for (uint32_t i = 0; i < run->sources_count; i++) {
         const ivm__join_probe *probe = &run->order->probes[i];
+        run->sources[i].index = NULL;
         if (probe->keys_count == 0 || term->readings[probe->leaf] == IVM__LEAF_DELTA) {
             continue;
         }
-        const ivm__index *index = ivm__join_index_find(&run->join->leaves[probe->leaf], probe);
+        ivm__index *index = ivm__join_index_find(&run->join->leaves[probe->leaf], probe);
+        run->sources[i].index = index;
         missing |= !index;
         if (index && asked_by_driver(run, probe)) {
             it->probes[it->count] = probe;
@@ -68,12 +70,14 @@ static ivm_status chunk_ask(asking *it, const ivm__chunk *chunk)
     return IVM_OK;
 }
 
-ivm_status ivm__join_term_misses(const ivm__join_run *run, const ivm__term *term, bool *misses)
+ivm_status ivm__join_term_misses(ivm__join_run *run, const ivm__term *term, bool *misses)
 {
     ivm__step *step = run->step;
-    asking it = { .run = run };
+    asking it;
+    it.run = run;
+    it.count = 0;
     *misses = false;
-    if (step->initial || !some_missing(run, term, &it)) {
+    if (!some_missing(run, term, &it) || step->initial) {
         return IVM_OK;
     }
     for (ivm__leaf_walk walk = { 0 }; it.count > 0;) {

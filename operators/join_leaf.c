@@ -133,12 +133,12 @@ static bool is_worth_adding(const ivm__join_leaf *leaf, uint64_t rows, bool nega
 
 /* Whether rows of a bare source's delta may become equal, or cancel, once the columns that nobody reads are gone; of a bag some may be equal as they
  * are. Rows of a keyed table become so only where they share a key, or it is not kept. */
-static bool may_add_up(const ivm__join_leaf *leaf, const ivm__step *step)
+static bool may_add_up(const ivm__join_leaf *leaf, const ivm__step *step, uint64_t rows)
 {
     const ivm_table *table = leaf->bare.table;
     uint32_t columns_count = table ? table->columns_count : leaf->columns_count; /* some may have come since the leaf was made */
     bool negative = ivm__source_delta_shape(step, leaf->bare) == IVM_MIXED, bag = table && table->key_count == 0;
-    if (!leaf->prune.narrow || !is_worth_adding(leaf, ivm__source_delta_rows(step, leaf->bare), negative)) {
+    if (!leaf->prune.narrow || !is_worth_adding(leaf, rows, negative)) {
         return false;
     }
     if (leaf->kept_count == columns_count) {
@@ -178,9 +178,10 @@ static ivm_status bare_gather(ivm__join_leaf *leaf, ivm__step *step)
 
 static ivm_status bare_settle(ivm__join *join, ivm__join_leaf *leaf, ivm__step *step)
 {
-    bool adds_up = !leaf->prune.whole && !step->initial && may_add_up(leaf, step);
+    uint64_t rows = leaf->prune.whole ? 0 : ivm__source_delta_rows(step, leaf->bare);
+    bool adds_up = rows > 1 && !step->initial && may_add_up(leaf, step, rows);
     if (!leaf->prune.whole && !leaf->prune.aside && !adds_up) {
-        leaf->delta_rows = ivm__source_delta_rows(step, leaf->bare);
+        leaf->delta_rows = rows;
         return IVM_OK;
     }
     if (!leaf->prune.whole) {

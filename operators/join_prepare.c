@@ -10,6 +10,7 @@ static ivm_status driver_prepare(ivm__join_run *run, uint32_t driver)
     const ivm__join_order *order = &run->join->orders[driver];
     for (uint32_t i = 0; i < run->sources_count; i++) {
         if (order->probes[i].keys_count) {
+            run->sources[i].index = NULL;
             IVM_TRY(ivm__join_source_prepare(run, &order->probes[i], IVM__LEAF_CUR, &run->sources[i]));
         }
     }
@@ -47,7 +48,7 @@ ivm_status ivm__join_prepare(ivm__operator *self, ivm__step *step, uint64_t driv
     return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(step->error) : status;
 }
 
-const ivm__index *ivm__join_index_find(const ivm__join_leaf *leaf, const ivm__join_probe *probe)
+ivm__index *ivm__join_index_find(const ivm__join_leaf *leaf, const ivm__join_probe *probe)
 {
     uint32_t columns[IVM_TABLE_COLUMNS_MAX];
     if (!ivm__leaf_is_bare(leaf)) {

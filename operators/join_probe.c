@@ -67,6 +67,20 @@ static void weights_gather(const ivm__weight *in, const uint32_t *positions, uin
     }
 }
 
+/* The weights of the chunk's rows that were found, where no row of the other side weighs but 1. */
+static bool weights_pass(ivm__arena *arena, const ivm__chunk *chunk, const pairs *found, ivm__chunk *next)
+{
+    next->rows_count = found->count;
+    if (!chunk->weights) {
+        return true;
+    }
+    next->weights = ivm__arena_allocate(arena, found->count * sizeof *next->weights);
+    if (next->weights) {
+        weights_gather(chunk->weights, found->positions, found->count, next->weights);
+    }
+    return next->weights != NULL;
+}
+
 static bool positions_unmoved(const uint32_t *positions, uint32_t count)
 {
     uint32_t moved = 0;
@@ -168,65 +182,35 @@ static ivm_status pairs_pass(ivm__join_run *run, uint32_t depth, const ivm__chun
     return pairs_emit(run, depth, next);
 }
 
-/* The columns of the probed store that are read later, and the join's columns they become. */
-typedef struct reads {
-    uint32_t count;
-    uint32_t columns[IVM__READ_COLUMNS_MAX], targets[IVM__READ_COLUMNS_MAX];
-} reads;
-
-/* False: too many, or not of the kind that a probe reads by itself. */
-static bool reads_plan(const ivm__join_run *run, uint32_t depth, reads *plan)
-{
-    const ivm__probe_source *source = &run->sources[depth];
-    const uint8_t *last = run->order->last;
-    plan->count = 0;
-    for (uint32_t i = 0; i < source->leaf->kept_count; i++) {
-        uint32_t c = source->leaf->columns_first + source->leaf->kept[i];
-        if (last[c] < IVM__READ_BEHIND(depth)) {
-            continue;
-        }
-        if (plan->count == IVM__READ_COLUMNS_MAX) {
-            return false;
-        }
-        plan->columns[plan->count] = ivm__leaf_store_column(source->leaf, source->store, i);
-        plan->targets[plan->count++] = c;
-    }
-    return ivm__index_reads(source->index, plan->columns, plan->count);
-}
-
-/* The chunk's columns that are read later, for the pairs found; those of the probed store are there already. */
-static ivm_status reads_pass(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, pairs *found, ivm__chunk *next)
+/* The chunk becomes that of the pairs found, each of one row of the chunk at most: its columns that are read later, and those of the probed store,
+ * cells[i] for plan->targets[i]; `codes`: those of a cover that has codes, else NULL. Where every row is found nothing moves. */
+static ivm_status reads_pass(ivm__join_run *run, uint32_t depth, ivm__chunk *chunk, pairs *found, uint64_t *const *cells,
+                             const uint16_t *codes)
 {
     ivm__arena *scratch = run->step->scratch;
-    found->unmoved = found->count == chunk->rows_count;
-    next->rows_count = found->count;
-    next->weights = chunk->weights;
-    if (chunk->weights && !found->unmoved) {
-        next->weights = ivm__arena_allocate(scratch, found->count * sizeof *next->weights);
-        if (!next->weights) {
+    const ivm__probe_reads *plan = &run->sources[depth].reads;
+    ivm__chunk *next = chunk;
+    run->rows_matched += found->count;
+    if (found->count < chunk->rows_count) {
+        found->unmoved = false;
+        next = ivm__chunk_make(scratch, run->join->head.types, chunk->columns_count);
+        if (!next || !weights_pass(scratch, chunk, found, next)) {
             return IVM_OUT_OF_MEMORY;
         }
-        weights_gather(chunk->weights, found->positions, found->count, next->weights);
+        for (uint32_t c = 0; c < chunk->columns_count; c++) {
+            if (chunk->columns[c].cells && run->order->last[c] >= IVM__READ_BEHIND(depth) &&
+                !column_pass(scratch, &chunk->columns[c], found, &next->columns[c])) {
+                return IVM_OUT_OF_MEMORY;
+            }
+        }
     }
-    for (uint32_t c = 0; c < chunk->columns_count; c++) {
-        if (chunk->columns[c].cells && run->order->last[c] >= IVM__READ_BEHIND(depth) &&
-            !column_pass(scratch, &chunk->columns[c], found, &next->columns[c])) {
-            return IVM_OUT_OF_MEMORY;
-        }
+    for (uint32_t i = 0; i < plan->count; i++) {
+        ivm__vector *column = &next->columns[plan->targets[i]];
+        column->cells = cells[i];
+        column->codes = codes;
+        column->codes_of = codes ? ivm__cover_codes(plan->cover) : NULL;
     }
     return pairs_emit(run, depth, next);
-}
-
-/* Whether a cover of the source's index answers as its rows would: keyed rows weigh 1, and none of them was touched, or whatever the step changed is
- * set aside, so that all that the index holds is there. */
-static bool covers(const ivm__probe_source *source)
-{
-    const ivm__store *store = source->store;
-    if (!source->in_place || store->rows_live < IVM__COVER_ROWS_MIN) {
-        return false;
-    }
-    bool untouched = store->touched_count == 0 && (source->reading == IVM__READ_CUR || store->rows_end == store->step_end);
-    return untouched || (source->leaf->prune.whole && source->index->doubles == 0);
 }
 
 /* The positions of the keys found, and their cells and codes moved together. */
@@ -243,77 +227,56 @@ static void found_compact(uint32_t count, uint32_t *restrict positions, uint64_t
 }
 
 /* The one column that is read comes from a cover, a line a key. */
-static ivm_status probe_cover(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, const ivm__keys *keys, pairs *found,
-                              const ivm__cover *cover, uint32_t target)
+static ivm_status probe_cover(ivm__join_run *run, uint32_t depth, ivm__chunk *chunk, const ivm__keys *keys, pairs *found)
 {
-    ivm__chunk *next = ivm__chunk_make(run->step->scratch, run->join->head.types, chunk->columns_count);
-    uint16_t *codes = ivm__arena_allocate(run->step->scratch, keys->rows_count * sizeof *codes);
-    if (!next || !codes) {
+    ivm__arena *scratch = run->step->scratch;
+    const ivm__cover *cover = run->sources[depth].reads.cover;
+    uint64_t *cells = ivm__arena_allocate(scratch, keys->rows_count * sizeof *cells);
+    uint16_t *codes = ivm__arena_allocate(scratch, keys->rows_count * sizeof *codes);
+    if (!cells || !codes) {
         return IVM_OUT_OF_MEMORY;
     }
-    ivm__vector *out = &next->columns[target];
-    if (!ivm__vector_make(run->step->scratch, out, out->type, keys->rows_count, false)) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    found->count = ivm__cover_probe(cover, keys, out->cells, codes);
-    run->rows_matched += found->count;
+    found->count = ivm__cover_probe(cover, keys, cells, codes);
     if (found->count == 0) {
         return IVM_OK;
     }
     if (found->count < keys->rows_count) {
-        found_compact(keys->rows_count, found->positions, out->cells, codes);
+        found_compact(keys->rows_count, found->positions, cells, codes);
     }
-    out->codes_of = ivm__cover_codes(cover);
-    out->codes = out->codes_of ? codes : NULL;
-    return reads_pass(run, depth, chunk, found, next);
-}
-
-/* Only the calling thread may build one. */
-static ivm_status cover_find(const ivm__join_run *run, ivm__index *index, uint32_t column, ivm__cover **cover)
-{
-    if (run->kept) {
-        return ivm__index_cover_find(index, column, cover) ? IVM_OK : IVM_UNSUPPORTED;
-    }
-    return ivm__index_cover(index, column, cover);
+    return reads_pass(run, depth, chunk, found, &cells, ivm__cover_codes(cover) ? codes : NULL);
 }
 
 /* Rows that each find one row of weight 1 at most, as a foreign key makes it: found and read in one pass. *done is false where a row is of
  * another kind: then nothing has happened. */
-static ivm_status probe_reads(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, const ivm__keys *keys, pairs *found, bool *done)
+static ivm_status probe_reads(ivm__join_run *run, uint32_t depth, ivm__chunk *chunk, const ivm__keys *keys, bool *done)
 {
-    const ivm__probe_source *source = &run->sources[depth];
+    ivm__probe_source *source = &run->sources[depth];
+    ivm__arena *scratch = run->step->scratch;
+    const ivm__probe_reads *plan = ivm__join_reads(run, depth);
     uint64_t *cells[IVM__READ_COLUMNS_MAX];
-    reads plan;
+    pairs found = { .unmoved = true };
     *done = false;
-    if (!reads_plan(run, depth, &plan)) {
+    if (!plan->possible) {
         return IVM_OK;
     }
-    ivm__cover *cover = NULL;
-    if (plan.count == 1 && covers(source) && !keys->skip) {
-        IVM_TRY(cover_find(run, source->index, plan.columns[0], &cover));
-    }
-    if (cover) {
-        *done = true;
-        return probe_cover(run, depth, chunk, keys, found, cover, plan.targets[0]);
-    }
-    ivm__chunk *next = ivm__chunk_make(run->step->scratch, run->join->head.types, chunk->columns_count);
-    if (!next) {
+    found.positions = ivm__arena_allocate(scratch, keys->rows_count * sizeof *found.positions);
+    if (!found.positions) {
         return IVM_OUT_OF_MEMORY;
     }
-    for (uint32_t i = 0; i < plan.count; i++) {
-        ivm__vector *out = &next->columns[plan.targets[i]];
-        if (!ivm__vector_make(run->step->scratch, out, out->type, keys->rows_count, false)) {
+    IVM_TRY(ivm__join_reads_cover(run, depth, keys));
+    if (plan->cover && !keys->skip) {
+        *done = true;
+        return probe_cover(run, depth, chunk, keys, &found);
+    }
+    for (uint32_t i = 0; i < plan->count; i++) {
+        cells[i] = ivm__arena_allocate(scratch, keys->rows_count * sizeof **cells);
+        if (!cells[i]) {
             return IVM_OUT_OF_MEMORY;
         }
-        cells[i] = out->cells;
     }
-    found->count = ivm__index_probe_cells(source->index, keys, source->reading, plan.columns, plan.count, cells, found->positions);
-    *done = found->count != IVM__ROW_NONE;
-    if (!*done || found->count == 0) {
-        return IVM_OK;
-    }
-    run->rows_matched += found->count;
-    return reads_pass(run, depth, chunk, found, next);
+    found.count = ivm__index_probe_cells(source->index, keys, source->reading, plan->columns, plan->count, cells, found.positions);
+    *done = found.count != IVM__ROW_NONE;
+    return *done && found.count ? reads_pass(run, depth, chunk, &found, cells, NULL) : IVM_OK;
 }
 
 /* Goes back to where the memory was, but not past what a run on another thread has kept since: that may lie there, or what it is made of. */
@@ -335,25 +298,46 @@ static void scratch_back(const ivm__join_run *run, scratch_place *place)
     ivm__arena_back(run->step->scratch, place->mark);
 }
 
-static ivm_status probe_index(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, pairs *found)
+static bool pairs_make(ivm__arena *arena, pairs *found)
 {
-    const ivm__probe_source *source = &run->sources[depth];
-    ivm__arena *scratch = run->step->scratch;
-    ivm__keys keys;
-    IVM_TRY(ivm__index_keys(source->index, scratch, chunk, source->probe->from, false, &keys));
-    run->rows_probed += keys.rows_count - ivm__keys_skipped(&keys);
+    *found = (pairs){ 0 };
+    found->positions = ivm__arena_allocate(arena, IVM__CHUNK_ROWS * sizeof *found->positions);
+    found->rows = ivm__arena_allocate(arena, IVM__CHUNK_ROWS * sizeof *found->rows);
+    return found->positions && found->rows;
+}
+
+static ivm_status probe_pairs(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, const ivm__keys *keys)
+{
+    pairs found;
+    if (!pairs_make(run->step->scratch, &found)) {
+        return IVM_OUT_OF_MEMORY;
+    }
     scratch_place place = scratch_here(run);
-    bool done;
-    IVM_TRY(probe_reads(run, depth, chunk, &keys, found, &done));
-    scratch_back(run, &place);
-    for (ivm__probe probe = { 0 }; !done && probe.key < keys.rows_count;) {
-        found->count = ivm__index_probe(source->index, &keys, &probe, IVM__CHUNK_ROWS, found->positions, found->rows);
-        if (found->count) {
-            IVM_TRY(pairs_pass(run, depth, chunk, found));
+    for (ivm__probe probe = { 0 }; probe.key < keys->rows_count;) {
+        found.count = ivm__index_probe(run->sources[depth].index, keys, &probe, IVM__CHUNK_ROWS, found.positions, found.rows);
+        if (found.count) {
+            IVM_TRY(pairs_pass(run, depth, chunk, &found));
         }
         scratch_back(run, &place);
     }
     return IVM_OK;
+}
+
+static ivm_status probe_index(ivm__join_run *run, uint32_t depth, ivm__chunk *chunk)
+{
+    const ivm__probe_source *source = &run->sources[depth];
+    ivm__keys own;
+    const ivm__keys *keys = ivm__join_keys_ahead(run, depth, chunk);
+    if (!keys) {
+        IVM_TRY(ivm__index_keys(source->index, run->step->scratch, chunk, source->probe->from, false, &own));
+        keys = &own;
+    }
+    run->rows_probed += keys->rows_count - ivm__keys_skipped(keys);
+    scratch_place place = scratch_here(run);
+    bool done;
+    IVM_TRY(probe_reads(run, depth, chunk, keys, &done));
+    scratch_back(run, &place);
+    return done ? IVM_OK : probe_pairs(run, depth, chunk, keys);
 }
 
 /* Pairs of every row of the chunk with `rows_count` rows, from the pair numbered `first` on, row of the chunk by row. */
@@ -379,11 +363,15 @@ static uint32_t rows_scan(const ivm__probe_source *source, uint32_t *next, ivm__
     return ivm__store_scan(source->store, source->reading, next, IVM__CHUNK_ROWS, rows, weights);
 }
 
-static ivm_status probe_cross(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk, pairs *found)
+static ivm_status probe_cross(ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk)
 {
     const ivm__probe_source *source = &run->sources[depth];
     ivm__arena *scratch = run->step->scratch;
+    pairs found;
     assert(!run->kept);
+    if (!pairs_make(scratch, &found)) {
+        return IVM_OUT_OF_MEMORY;
+    }
     ivm__row_id *rows = ivm__arena_allocate(scratch, IVM__CHUNK_ROWS * sizeof *rows);
     ivm__weight *weights = ivm__arena_allocate(scratch, IVM__CHUNK_ROWS * sizeof *weights);
     if (!rows || !weights) {
@@ -395,8 +383,8 @@ static ivm_status probe_cross(ivm__join_run *run, uint32_t depth, const ivm__chu
         for (uint64_t first = 0; first < all; first = end) {
             ivm__arena_mark mark = ivm__arena_here(scratch);
             end = all - first < IVM__CHUNK_ROWS ? all : first + IVM__CHUNK_ROWS;
-            pairs_cross(found, first, end, rows, count);
-            IVM_TRY(pairs_pass(run, depth, chunk, found));
+            pairs_cross(&found, first, end, rows, count);
+            IVM_TRY(pairs_pass(run, depth, chunk, &found));
             ivm__arena_back(scratch, mark);
         }
     }
@@ -419,11 +407,5 @@ ivm_status ivm__join_probe_chunk(ivm__join_run *run, uint32_t depth, ivm__chunk 
     if (depth + 1 == run->join->leaves_count) {
         return run->kept ? chunk_keep(run->kept, chunk) : ivm__join_run_emit(run, chunk);
     }
-    pairs found = { 0 };
-    found.positions = ivm__arena_allocate(run->step->scratch, IVM__CHUNK_ROWS * sizeof *found.positions);
-    found.rows = ivm__arena_allocate(run->step->scratch, IVM__CHUNK_ROWS * sizeof *found.rows);
-    if (!found.positions || !found.rows) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    return run->sources[depth].index ? probe_index(run, depth, chunk, &found) : probe_cross(run, depth, chunk, &found);
+    return run->sources[depth].index ? probe_index(run, depth, chunk) : probe_cross(run, depth, chunk);
 }

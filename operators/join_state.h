@@ -3,7 +3,7 @@
  *     join.c         the operator: a step from gathered deltas to checked weights        join_create.c   made from its spec
  *     join_leaf.c    a leaf's delta, its kept rows, its delta as rows that are probed    join_gather.c   chunks taken in by a leaf
  *     join_term.c    a term: sources, driver chunks, what is emitted                     join_probe.c    one chunk through one probe
- *     join_spread.c  a term's chunks on several threads
+ *     join_spread.c  a term's chunks on several threads              join_reads.c  what probes read by themselves, sent for ahead
  *     join_drop.c    terms that can match nothing, before indexes are made for them  join_prepare.c  indexes built ahead of terms, and told of */
 #ifndef IVM__JOIN_STATE_H
 #define IVM__JOIN_STATE_H
@@ -166,6 +166,16 @@ extern const ivm__operator_class ivm__join_class;
 
 /* ---- Runs ------------------------------------------------------------------------------------------------------------------------------ */
 
+/* The columns of the probed store that are read later, and the join's columns they become: of one probe, planned when it is first asked in a term. */
+typedef struct ivm__probe_reads {
+    bool known;        /* all that follows */
+    bool possible;     /* the probe reads them by itself */
+    bool covered;      /* a cover answers as the rows would */
+    ivm__cover *cover; /* NULL: not looked for yet, or there is none */
+    uint32_t count;
+    uint32_t columns[IVM__READ_COLUMNS_MAX], targets[IVM__READ_COLUMNS_MAX];
+} ivm__probe_reads;
+
 /* Where one probe of the term under way looks. */
 typedef struct ivm__probe_source {
     const ivm__join_probe *probe;
@@ -175,6 +185,7 @@ typedef struct ivm__probe_source {
     bool in_place;     /* the store is a table's own */
     ivm__reading reading;
     const ivm__aside *aside; /* NULL: none that matters to the reading */
+    ivm__probe_reads reads;  /* with an index */
 } ivm__probe_source;
 
 /* What a run on another thread would emit, in its step's scratch arena: the calling thread will (join_spread.c). */
@@ -195,19 +206,31 @@ typedef struct ivm__join_run {
     ivm__join_leaf *driver;
     int sign;
     uint64_t rows_probed, rows_matched;
+    const ivm__chunk *ahead_of; /* the chunk of which `ahead` has keys; NULL: none */
+    const ivm__keys *ahead;     /* of each probe; none where its rows_count is 0 */
     uint32_t sources_count; /* one for each leaf but the driver */
     ivm__probe_source sources[IVM_JOIN_LEAVES_MAX];
 } ivm__join_run;
 
-/* Where one probe looks under this ivm__leaf_reading: a store and its index, made if they are missing. */
+/* Where one probe looks under this ivm__leaf_reading: a store and its index, made if they are missing. source->index: as
+ * ivm__join_index_find() found it for a reading other than delta, or NULL. */
 ivm_status ivm__join_source_prepare(const ivm__join_run *run, const ivm__join_probe *probe, uint8_t reading,
                                     ivm__probe_source *source) IVM_MUST_CHECK;
 /* The index over the probe's columns of the leaf's rows, which an old heading may number otherwise than the store; NULL: there is none yet. */
-const ivm__index *ivm__join_index_find(const ivm__join_leaf *leaf, const ivm__join_probe *probe);
-/* Whether the term can be dropped before anything is made for it (join_drop.c). `run` has its driver and order. */
-ivm_status ivm__join_term_misses(const ivm__join_run *run, const ivm__term *term, bool *misses) IVM_MUST_CHECK;
+ivm__index *ivm__join_index_find(const ivm__join_leaf *leaf, const ivm__join_probe *probe);
+/* Whether the term can be dropped before anything is made for it (join_drop.c). `run` has its driver and order; its sources get the indexes that are
+ * there, as the sources' own preparation wants them. */
+ivm_status ivm__join_term_misses(ivm__join_run *run, const ivm__term *term, bool *misses) IVM_MUST_CHECK;
 /* Compact rows of the driver as a chunk of the join's columns, nothing copied. NULL: out of memory. */
 ivm__chunk *ivm__join_driver_chunk(const ivm__join_run *run, const ivm__chunk *compact);
+/* What the probe reads by itself. */
+const ivm__probe_reads *ivm__join_reads(ivm__join_run *run, uint32_t depth);
+/* Finds its cover if it can be asked for these keys; made where it is missing, which is the calling thread's to do: unsupported on another. */
+ivm_status ivm__join_reads_cover(ivm__join_run *run, uint32_t depth, const ivm__keys *keys) IVM_MUST_CHECK;
+/* Sends for what the probes of the driver's few rows will read, and keeps their keys. */
+ivm_status ivm__join_send_ahead(ivm__join_run *run, const ivm__chunk *chunk) IVM_MUST_CHECK;
+/* The keys of the chunk's rows for this probe if they were kept; else NULL. */
+const ivm__keys *ivm__join_keys_ahead(const ivm__join_run *run, uint32_t depth, const ivm__chunk *chunk);
 /* Carries compact rows of the driver through all probes. */
 ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact) IVM_MUST_CHECK;
 /* The rest of the driver's delta, or the next chunk of it alone. */
@@ -215,7 +238,7 @@ ivm_status ivm__join_drive(ivm__join_run *run, ivm__leaf_walk *walk, bool one) I
 /* Whether the term is for several threads; and all of the driver's delta by them. */
 bool ivm__join_spreads(const ivm__join_run *run);
 ivm_status ivm__join_spread(ivm__join_run *run) IVM_MUST_CHECK;
-/* Carries a chunk of the join's columns through the probes from the depth-th on, and emits what comes out. */
+/* Carries a chunk of the join's columns, which may be written to, through the probes from the depth-th on, and emits what comes out. */
 ivm_status ivm__join_probe_chunk(ivm__join_run *run, uint32_t depth, ivm__chunk *chunk) IVM_MUST_CHECK;
 ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk) IVM_MUST_CHECK;
 /* The rows for which each pair of columns is equal and not null: *chunk itself or a copy of those rows. */

@@ -6,8 +6,6 @@
  * residual condition and emitted. A term of which the driver or another leaf read as delta is empty costs nothing. */
 #include "join_state.h"
 
-#define AHEAD_ROWS 32u /* in larger chunks each probe has enough keys of its own to wait for together */
-
 static ivm_status weight_fail(const ivm__join *join, ivm__step *step)
 {
     return ivm__fail(step->error, IVM_OVERFLOW, "view %s: the weight of a joined row is out of range", join->head.view);
@@ -144,39 +142,6 @@ ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk)
 
 /* ---- Driving ----------------------------------------------------------------------------------------------------------------------- */
 
-static bool keys_carried(const ivm__join_probe *probe, const ivm__chunk *chunk)
-{
-    bool carried = true;
-    for (uint32_t k = 0; k < probe->keys_count; k++) {
-        carried &= chunk->columns[probe->from[k]].cells != NULL;
-    }
-    return carried;
-}
-
-/* Sends for the slots and rows of every probe whose keys the driver's few rows have: 8 misses of a star's fact become 2. */
-static ivm_status send_ahead(const ivm__join_run *run, const ivm__chunk *chunk)
-{
-    ivm__arena *scratch = run->step->scratch;
-    ivm__keys *keys = ivm__arena_allocate(scratch, run->sources_count * sizeof *keys);
-    if (!keys) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    for (uint32_t i = 0; i < run->sources_count; i++) {
-        const ivm__probe_source *source = &run->sources[i];
-        keys[i].rows_count = 0;
-        if (source->index && keys_carried(source->probe, chunk)) {
-            IVM_TRY(ivm__index_keys(source->index, scratch, chunk, source->probe->from, false, &keys[i]));
-            ivm__index_send_slots(source->index, &keys[i]);
-        }
-    }
-    for (uint32_t i = 0; i < run->sources_count; i++) {
-        if (keys[i].rows_count) {
-            ivm__index_send_rows(run->sources[i].index, &keys[i]);
-        }
-    }
-    return IVM_OK;
-}
-
 ivm__chunk *ivm__join_driver_chunk(const ivm__join_run *run, const ivm__chunk *compact)
 {
     const ivm__join_leaf *leaf = run->driver;
@@ -205,9 +170,7 @@ ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact)
     if (chunk->rows_count == 0) {
         return IVM_OK;
     }
-    if (chunk->rows_count <= AHEAD_ROWS && run->join->leaves_count > 2) {
-        IVM_TRY(send_ahead(run, chunk));
-    }
+    IVM_TRY(ivm__join_send_ahead(run, chunk));
     return ivm__join_probe_chunk(run, 0, chunk);
 }
 
@@ -235,7 +198,7 @@ ivm_status ivm__join_source_prepare(const ivm__join_run *run, const ivm__join_pr
 {
     ivm__join_leaf *leaf = &run->join->leaves[probe->leaf];
     assert(reading != IVM__LEAF_OLD || !run->step->initial);
-    *source = (ivm__probe_source){ .probe = probe, .leaf = leaf };
+    *source = (ivm__probe_source){ .probe = probe, .leaf = leaf, .index = source->index };
     source->reading = reading == IVM__LEAF_OLD ? IVM__READ_OLD : ivm__leaf_is_bare(leaf) ? ivm__step_reading(run->step) : IVM__READ_CUR;
     if (reading == IVM__LEAF_DELTA) {
         IVM_TRY(ivm__leaf_delta_fill(run->join, leaf, run->step));
@@ -249,7 +212,7 @@ ivm_status ivm__join_source_prepare(const ivm__join_run *run, const ivm__join_pr
         return IVM_OK;
     }
     source->in_place = leaf->bare.table && source->store == &leaf->bare.table->store;
-    return index_prepare(run, probe, source);
+    return source->index ? IVM_OK : index_prepare(run, probe, source);
 }
 
 static ivm_status sources_prepare(ivm__join_run *run, const uint8_t *readings)
@@ -305,6 +268,7 @@ ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *ter
     run.driver = &join->leaves[term->driver];
     run.order = &join->orders[term->driver];
     run.rows_probed = run.rows_matched = 0;
+    run.ahead_of = NULL;
     bool misses = false;
     IVM_TRY(ivm__join_term_misses(&run, term, &misses));
     if (misses) {

@@ -218,7 +218,7 @@ typedef struct ivm__mask_counts {
 } ivm__mask_counts;
 ivm__mask_counts ivm__mask_count(uint32_t leaves_count, uint64_t skip, uint64_t empty);
 
-/* What was decided for one step: everything explain tells. */
+/* What was decided for one step: everything explain tells. Arrays stand last: only as much of them as there are leaves is ever filled. */
 typedef struct ivm__decision {
     bool made;
     bool initial;
@@ -227,9 +227,9 @@ typedef struct ivm__decision {
     ivm__mask_counts counts;
     bool telescoping;
     double estimate_mobius, estimate_telescoping; /* probes */
-    double cost[IVM_JOIN_LEAVES_MAX];             /* probes of a term that this leaf drives */
-    uint32_t order[IVM_JOIN_LEAVES_MAX];          /* telescoping: the leaves that have a term, each read as cur by those after it */
     uint32_t order_count;
+    double cost[IVM_JOIN_LEAVES_MAX];    /* probes of a term that this leaf drives; 0 where it has none */
+    uint32_t order[IVM_JOIN_LEAVES_MAX]; /* telescoping: the leaves that have a term, each read as cur by those after it */
     ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX];
 } ivm__decision;
 

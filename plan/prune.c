@@ -210,9 +210,19 @@ static const ivm__split *split_of_leaf(const pruning *it, uint32_t leaf)
     return NULL;
 }
 
+static bool some_parent_changed(const ivm__edges *edges)
+{
+    for (uint32_t e = 0; e < edges->count; e++) {
+        if (ivm__split_is_wanted(edges->edge[e].fact->parent)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 ivm_status ivm__prune_rows(ivm__step *step, const ivm__graph *graph, const ivm__edges *edges, ivm__leaf_prune *prunes)
 {
-    if (edges->count == 0) {
+    if (!some_parent_changed(edges)) {
         return IVM_OK;
     }
     pruning it = { .step = step, .graph = graph, .edges = edges };

@@ -69,7 +69,7 @@ static double term_cost(const ivm__graph *graph, const ivm__leaf_delta *leaves, 
     double rows = (double)leaves[driver].rows_count, cost = 0;
     for (uint32_t i = 0; i < order->probes_count; i++) {
         cost += rows;
-        rows *= probe_fanout(graph, leaves, &order->probes[i]);
+        rows *= i + 1 < order->probes_count ? probe_fanout(graph, leaves, &order->probes[i]) : 1;
     }
     return cost;
 }
@@ -198,24 +198,41 @@ static bool prefers_telescoping(const ivm__decision *decision)
     }
 }
 
+static void decide_skip(const ivm__graph *graph, const ivm__edges *edges, ivm__decision *decision)
+{
+    uint64_t insert_only = 0, set_aside = 0;
+    for (uint32_t i = 0; i < graph->leaves_count; i++) {
+        insert_only |= (uint64_t)(graph->leaves[i].table && decision->leaves[i].table_insert_only) << i;
+        set_aside |= (uint64_t)decision->leaves[i].set_aside << i;
+    }
+    if (decision->options.fk_pruning == IVM_FK_PRUNING_BATCH && !decision->initial) {
+        decision->skip = ivm__skip_mask(graph->leaves_count, edges->edge, edges->count, insert_only);
+    } else if (decision->options.fk_pruning == IVM_FK_PRUNING_ROW && !decision->initial) {
+        decision->skip = set_aside;
+    }
+}
+
+/* Of the leaves that have a term; when a view is filled any leaf may be the one. */
+static void decide_costs(const ivm__graph *graph, ivm__decision *decision)
+{
+    uint64_t run = decision->initial ? UINT64_MAX : leaves_to_run(decision, graph->leaves_count);
+    for (uint32_t i = 0; i < graph->leaves_count; i++) {
+        decision->cost[i] = run >> i & 1 ? term_cost(graph, decision->leaves, i) : 0;
+    }
+}
+
 void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edges *edges, const ivm__leaf_delta *leaves,
                       uint64_t empty, bool initial, ivm__decision *decision)
 {
-    *decision = (ivm__decision){ .made = true, .initial = initial, .options = ivm__term_options(graph, options), .empty = empty };
-    options = &decision->options;
+    memset(decision, 0, offsetof(ivm__decision, cost));
+    decision->made = true;
+    decision->initial = initial;
+    decision->options = ivm__term_options(graph, options);
+    decision->empty = empty;
     memcpy(decision->leaves, leaves, graph->leaves_count * sizeof *leaves);
-    uint64_t insert_only = 0, set_aside = 0;
-    for (uint32_t i = 0; i < graph->leaves_count; i++) {
-        insert_only |= (uint64_t)(graph->leaves[i].table && leaves[i].table_insert_only) << i;
-        set_aside |= (uint64_t)leaves[i].set_aside << i;
-        decision->cost[i] = term_cost(graph, leaves, i);
-    }
-    if (options->fk_pruning == IVM_FK_PRUNING_BATCH && !initial) {
-        decision->skip = ivm__skip_mask(graph->leaves_count, edges->edge, edges->count, insert_only);
-    } else if (options->fk_pruning == IVM_FK_PRUNING_ROW && !initial) {
-        decision->skip = set_aside;
-    }
-    decision->counts = ivm__mask_count(graph->leaves_count, decision->skip, options->skip_empty ? empty : 0);
+    decide_skip(graph, edges, decision);
+    decide_costs(graph, decision);
+    decision->counts = ivm__mask_count(graph->leaves_count, decision->skip, decision->options.skip_empty ? empty : 0);
     if (initial) {
         decide_initial(graph, decision);
         return;
@@ -366,6 +383,15 @@ static bool term_plan_next(void *state, ivm__term *term)
     return ivm__decision_term(&plan->now, plan->graph->leaves_count, &plan->term_next, term);
 }
 
+/* As much of a decision as there are leaves. */
+static void decision_copy(const ivm__decision *from, uint32_t leaves_count, ivm__decision *to)
+{
+    memcpy(to, from, offsetof(ivm__decision, cost));
+    memcpy(to->cost, from->cost, leaves_count * sizeof *to->cost);
+    memcpy(to->order, from->order, from->order_count * sizeof *to->order);
+    memcpy(to->leaves, from->leaves, leaves_count * sizeof *to->leaves);
+}
+
 /* A step that begins judges the edges anew, and may be undone. */
 static void keep_unused(ivm__edges *edges)
 {
@@ -378,7 +404,7 @@ static void term_plan_commit(void *state)
 {
     ivm__term_plan *plan = state;
     if (plan->now.made && !plan->now.initial) {
-        plan->last = plan->now;
+        decision_copy(&plan->now, plan->graph->leaves_count, &plan->last);
         plan->edges_last = plan->edges_now;
         keep_unused(&plan->edges[plan->edges_last]);
     }
