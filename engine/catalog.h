@@ -54,6 +54,8 @@ struct ivm_table {
     ivm__index *whole;      /* a bag's, over whole rows; NULL until its first negative row, or its first that waits */
     ivm__table_delta delta; /* of the step under way */
     uint32_t readers_count; /* views that scan it */
+    bool listed;            /* among the engine's changed tables */
+    ivm_table *next_changed;
     ivm_table *next;
 };
 
@@ -128,6 +130,7 @@ struct ivm_engine {
     struct ivm_snapshot *snapshots_oldest, *snapshots_newest;
     ivm_planner_options planner;
     ivm_table *tables;
+    ivm_table *changed; /* those that the step under way may change, or that changed in the last: all others end a step unseen */
     ivm_fact *facts;
     ivm_view *views;
     uint64_t ids;              /* the last one given */
@@ -138,6 +141,15 @@ struct ivm_engine {
     ivm_stats stats;
 };
 
+/* Before a step changes the table. */
+static inline void ivm__table_list(ivm_table *table)
+{
+    if (!table->listed) {
+        table->listed = true;
+        table->next_changed = table->engine->changed;
+        table->engine->changed = table;
+    }
+}
 /* The lock must be held. */
 ivm_table *ivm__table_named(const ivm_engine *engine, const char *name, size_t size);
 ivm_view *ivm__view_named(const ivm_engine *engine, const char *name, size_t size);

@@ -90,7 +90,9 @@ ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows) IVM_MUST_CHECK;
 void ivm__index_link(ivm__index *index, ivm__row_id row);
 /* The same for many rows, with slots and rows prefetched: several times as fast where the index is larger than the cache. */
 void ivm__index_link_rows(ivm__index *index, const ivm__row_id *rows, uint32_t count);
-void ivm__index_unlink_rows(ivm__index *index, const ivm__row_id *rows, uint32_t count);
+/* Of every index of the store from `first` on but one (NULL: none): few rows go through all of them side by side. */
+void ivm__indexes_link_rows(ivm__index *first, const ivm__index *but, const ivm__row_id *rows, uint32_t count);
+void ivm__indexes_unlink_rows(ivm__index *first, const ivm__row_id *rows, uint32_t count);
 void ivm__index_clear(ivm__index *index);
 uint64_t ivm__index_bytes(const ivm__index *index);
 /* Every invariant, for tests: NULL or what is wrong. */

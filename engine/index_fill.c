@@ -1,7 +1,8 @@
-/* Many rows at once into an index or out of it, and a store's indexes as they are asked for.
+/* Many rows at once into indexes or out of them, and a store's indexes as they are asked for.
  *
  * Rows are linked in blocks: hashes first and slots prefetched, then the rows that the slots point to, then each is linked. They are unlinked
- * likewise. Cost: a few cache misses a row that all wait together: a third of what they cost one by one. */
+ * likewise. Few rows go through several indexes side by side, so that a block is so many pairs of a row and an index. Cost: a few cache misses a
+ * row and index that all wait together: a third of what they cost one by one. */
 #include "cover.h"
 #include "index_inside.h"
 
@@ -32,24 +33,65 @@ static void blocks_prefetch(const ivm__index *index, const uint64_t *hashes, uin
     }
 }
 
-static void block_link(ivm__index *index, const ivm__row_id *rows, uint32_t count)
+static void slots_prefetch(const ivm__index *index, const ivm__row_id *rows, uint32_t count, uint64_t *hashes)
 {
-    uint64_t hashes[BLOCK_ROWS];
     for (uint32_t i = 0; i < count; i++) {
         hashes[i] = ivm__index_row_hash(index, ivm__store_row(index->store, rows[i]));
         ivm__prefetch_write(&index->slots[ivm__index_home(index, (uint32_t)(hashes[i] >> 32))]);
     }
-    candidates_prefetch(index, hashes, count);
-    blocks_prefetch(index, hashes, count);
-    for (uint32_t i = 0; i < count; i++) {
-        ivm__index_link_hashed(index, rows[i], hashes[i]);
+}
+
+static void block_link(ivm__index *const *indexes, uint32_t indexes_count, const ivm__row_id *rows, uint32_t count)
+{
+    uint64_t hashes[BLOCK_ROWS];
+    assert(indexes_count * count <= BLOCK_ROWS);
+    for (uint32_t x = 0; x < indexes_count; x++) {
+        slots_prefetch(indexes[x], rows, count, hashes + x * count);
+    }
+    for (uint32_t x = 0; x < indexes_count; x++) {
+        candidates_prefetch(indexes[x], hashes + x * count, count);
+    }
+    for (uint32_t x = 0; x < indexes_count; x++) {
+        blocks_prefetch(indexes[x], hashes + x * count, count);
+    }
+    for (uint32_t x = 0; x < indexes_count; x++) {
+        for (uint32_t i = 0; i < count; i++) {
+            ivm__index_link_hashed(indexes[x], rows[i], hashes[x * count + i]);
+        }
     }
 }
 
 void ivm__index_link_rows(ivm__index *index, const ivm__row_id *rows, uint32_t count)
 {
     for (uint32_t done = 0; done < count; done += BLOCK_ROWS) {
-        block_link(index, rows + done, count - done < BLOCK_ROWS ? count - done : BLOCK_ROWS);
+        block_link(&index, 1, rows + done, count - done < BLOCK_ROWS ? count - done : BLOCK_ROWS);
+    }
+}
+
+/* The next indexes from *at on, one of them left out, as many as make a block with so many rows. */
+static uint32_t indexes_next(ivm__index **at, const ivm__index *but, uint32_t count, ivm__index **indexes)
+{
+    uint32_t indexes_count = 0;
+    for (; *at && (indexes_count + 1) * count <= BLOCK_ROWS; *at = (*at)->next_of_store) {
+        indexes[indexes_count] = *at;
+        indexes_count += *at != but;
+    }
+    return indexes_count;
+}
+
+void ivm__indexes_link_rows(ivm__index *first, const ivm__index *but, const ivm__row_id *rows, uint32_t count)
+{
+    ivm__index *indexes[BLOCK_ROWS];
+    if (count <= BLOCK_ROWS) {
+        for (uint32_t n; count && (n = indexes_next(&first, but, count, indexes)) > 0;) {
+            block_link(indexes, n, rows, count);
+        }
+        return;
+    }
+    for (ivm__index *index = first; index; index = index->next_of_store) {
+        if (index != but) {
+            ivm__index_link_rows(index, rows, count);
+        }
     }
 }
 
@@ -58,6 +100,10 @@ static void places_prefetch(const ivm__index *index, const ivm__row_id *rows, ui
     for (uint32_t i = 0; i < count; i++) {
         ivm__prefetch_write(ivm__index_place(index, rows[i]));
     }
+}
+
+static void places_blocks_prefetch(const ivm__index *index, const ivm__row_id *rows, uint32_t count)
+{
     for (uint32_t i = 0; i < count; i++) {
         if (*ivm__index_place(index, rows[i]) != IVM__ROW_NONE) {
             ivm__prefetch_write(ivm__block_at(index, *ivm__index_place(index, rows[i])));
@@ -65,25 +111,37 @@ static void places_prefetch(const ivm__index *index, const ivm__row_id *rows, ui
     }
 }
 
-static void block_unlink(ivm__index *index, const ivm__row_id *rows, uint32_t count)
+static void block_unlink(ivm__index *const *indexes, uint32_t indexes_count, const ivm__row_id *rows, uint32_t count)
 {
     uint64_t hashes[BLOCK_ROWS];
-    for (uint32_t i = 0; i < count; i++) {
-        hashes[i] = ivm__index_row_hash(index, ivm__store_row(index->store, rows[i]));
-        ivm__prefetch_write(&index->slots[ivm__index_home(index, (uint32_t)(hashes[i] >> 32))]);
+    assert(indexes_count * count <= BLOCK_ROWS);
+    for (uint32_t x = 0; x < indexes_count; x++) {
+        slots_prefetch(indexes[x], rows, count, hashes + x * count);
+        if (!indexes[x]->unique) {
+            places_prefetch(indexes[x], rows, count);
+        }
     }
-    if (!index->unique) {
-        places_prefetch(index, rows, count);
+    for (uint32_t x = 0; x < indexes_count; x++) {
+        if (!indexes[x]->unique) {
+            places_blocks_prefetch(indexes[x], rows, count);
+        }
     }
-    for (uint32_t i = 0; i < count; i++) {
-        ivm__index_unlink_hashed(index, rows[i], hashes[i]);
+    for (uint32_t x = 0; x < indexes_count; x++) {
+        for (uint32_t i = 0; i < count; i++) {
+            ivm__index_unlink_hashed(indexes[x], rows[i], hashes[x * count + i]);
+        }
     }
 }
 
-void ivm__index_unlink_rows(ivm__index *index, const ivm__row_id *rows, uint32_t count)
+void ivm__indexes_unlink_rows(ivm__index *first, const ivm__row_id *rows, uint32_t count)
 {
+    ivm__index *indexes[BLOCK_ROWS];
     for (uint32_t done = 0; done < count; done += BLOCK_ROWS) {
-        block_unlink(index, rows + done, count - done < BLOCK_ROWS ? count - done : BLOCK_ROWS);
+        uint32_t block = count - done < BLOCK_ROWS ? count - done : BLOCK_ROWS;
+        ivm__index *at = first;
+        for (uint32_t n; (n = indexes_next(&at, NULL, block, indexes)) > 0;) {
+            block_unlink(indexes, n, rows + done, block);
+        }
     }
 }
 

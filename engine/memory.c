@@ -17,7 +17,6 @@
 #define ARENA_GAP 0u
 #endif
 
-#define ARENA_ALIGNMENT 64u
 #define ARENA_BLOCK_MIN ((size_t)64 << 10)
 #define ARENA_BLOCK_MAX ((size_t)1 << 20) /* unless one allocation is larger */
 #define ARENA_RESETS_MAX 64u              /* until blocks unused all the while are given back */
@@ -207,16 +206,6 @@ ivm_status ivm__grow(ivm__memory *memory, void **array, uint32_t *capacity, uint
 
 /* ---- Arenas ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Blocks are used in the list's order; those behind the current one are free. A block too small for its turn is replaced by a larger
- * one, so that steps of one kind soon find all they need and the list never grows past the most blocks in use at once. */
-typedef struct ivm__arena_block {
-    struct ivm__arena_block *next;
-    uint8_t *bytes; /* aligned, inside this block */
-    size_t capacity;
-    size_t size;   /* as allocated */
-    size_t number; /* from the first, 0 */
-} ivm__arena_block;
-
 void ivm__arena_init(ivm__arena *arena, ivm__memory *memory)
 {
     *arena = (ivm__arena){ .memory = memory };
@@ -245,11 +234,11 @@ void ivm__arena_deinit(ivm__arena *arena)
 
 static ivm__arena_block *block_make(ivm__arena *arena, size_t capacity)
 {
-    size_t size = sizeof(ivm__arena_block) + ARENA_ALIGNMENT + capacity;
+    size_t size = sizeof(ivm__arena_block) + IVM__ARENA_ALIGNMENT + capacity;
     ivm__arena_block *block = ivm__allocate(arena->memory, size);
     if (block) {
         uintptr_t bytes = (uintptr_t)(block + 1);
-        uintptr_t aligned = (bytes + ARENA_ALIGNMENT - 1) & ~(uintptr_t)(ARENA_ALIGNMENT - 1);
+        uintptr_t aligned = (bytes + IVM__ARENA_ALIGNMENT - 1) & ~(uintptr_t)(IVM__ARENA_ALIGNMENT - 1);
         *block = (ivm__arena_block){ .bytes = (uint8_t *)(block + 1) + (aligned - bytes), .capacity = capacity, .size = size };
         ASAN_POISON_MEMORY_REGION(block->bytes, block->capacity);
     }
@@ -284,12 +273,12 @@ static bool block_enter(ivm__arena *arena, size_t size)
     return true;
 }
 
-void *ivm__arena_allocate(ivm__arena *arena, size_t size)
+void *ivm__arena_allocate_entering(ivm__arena *arena, size_t size)
 {
     if (ivm__unlikely(size > SIZE_MAX / 2)) {
         return NULL;
     }
-    size_t taken = (size_asked(size) + ARENA_GAP + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
+    size_t taken = (size_asked(size) + ARENA_GAP + IVM__ARENA_ALIGNMENT - 1) & ~(size_t)(IVM__ARENA_ALIGNMENT - 1);
     if (ivm__unlikely(!arena->current || arena->current->capacity - arena->used < taken) && !block_enter(arena, taken)) {
         return NULL;
     }

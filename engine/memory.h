@@ -7,6 +7,9 @@
 
 #include "ivm/engine.h"
 
+#define ivm__likely(x) __builtin_expect(!!(x), 1)
+#define ivm__unlikely(x) __builtin_expect(!!(x), 0)
+
 typedef struct ivm__memory {
     ivm_allocator allocator;
     _Atomic uint64_t bytes_held;
@@ -34,6 +37,17 @@ char *ivm__text_copy(ivm__memory *memory, const char *text, size_t size);
 /* Makes room for `needed` items of item_size bytes: doubles at least. On failure nothing has changed. */
 ivm_status ivm__grow(ivm__memory *memory, void **array, uint32_t *capacity, uint64_t needed, size_t item_size) IVM_MUST_CHECK;
 
+#define IVM__ARENA_ALIGNMENT 64u
+/* Blocks are used in the list's order; those behind the current one are free. A block too small for its turn is replaced by a larger
+ * one, so that steps of one kind soon find all they need and the list never grows past the most blocks in use at once. */
+typedef struct ivm__arena_block {
+    struct ivm__arena_block *next;
+    uint8_t *bytes; /* aligned, inside this block */
+    size_t capacity;
+    size_t size;   /* as allocated */
+    size_t number; /* from the first, 0 */
+} ivm__arena_block;
+
 /* Bump allocation; reset keeps the blocks, so that a step like the one before allocates nothing. Blocks that many resets in a row found
  * unused are given back: one large step does not hold its memory for good. */
 typedef struct ivm__arena {
@@ -50,7 +64,23 @@ typedef struct ivm__arena_mark {
 
 void ivm__arena_init(ivm__arena *arena, ivm__memory *memory);
 void ivm__arena_deinit(ivm__arena *arena);
-void *ivm__arena_allocate(ivm__arena *arena, size_t size); /* aligned to 64 bytes, not cleared */
+void *ivm__arena_allocate_entering(ivm__arena *arena, size_t size); /* the same, where the next block may have to be entered */
+/* Aligned to 64 bytes, not cleared. NULL: out of memory. */
+static inline void *ivm__arena_allocate(ivm__arena *arena, size_t size)
+{
+#if !defined(__SANITIZE_ADDRESS__)
+    const ivm__arena_block *block = arena->current;
+    if (ivm__likely(block && size - 1 < block->capacity - arena->used)) {
+        size_t taken = (size + IVM__ARENA_ALIGNMENT - 1) & ~(size_t)(IVM__ARENA_ALIGNMENT - 1);
+        if (ivm__likely(taken <= block->capacity - arena->used)) {
+            void *bytes = block->bytes + arena->used;
+            arena->used += taken;
+            return bytes;
+        }
+    }
+#endif
+    return ivm__arena_allocate_entering(arena, size);
+}
 void ivm__arena_reset(ivm__arena *arena);
 ivm__arena_mark ivm__arena_here(const ivm__arena *arena);
 void ivm__arena_back(ivm__arena *arena, ivm__arena_mark mark); /* gives up all allocated since */
@@ -67,8 +97,5 @@ ivm_status ivm__fail_memory(ivm_error *error);
             return try_status_;                                                                                                            \
         }                                                                                                                                  \
     } while (0)
-
-#define ivm__likely(x) __builtin_expect(!!(x), 1)
-#define ivm__unlikely(x) __builtin_expect(!!(x), 0)
 
 #endif

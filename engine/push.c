@@ -4,7 +4,8 @@
  *     keep rows that wait (transient.c)
  *     then   commit all        or   undo all        and tell who asked to be told
  *
- * Everything that can fail stands before the first commit. Cost beyond the batch's own: one call an operator and a few words a table. */
+ * Everything that can fail stands before the first commit. Cost beyond the batch's own: one call an operator and a few words a view, a fact
+ * and a table that this push or the one before changed. */
 #include "batch.h"
 #include "enforce.h"
 #include "stage.h"

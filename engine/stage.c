@@ -128,6 +128,9 @@ static ivm__staging *staging_make(ivm__step *step, const ivm_batch *batch, uint6
     while (staging->stated && staging->stated->table_id != table_id) {
         staging->stated = staging->stated->next;
     }
+    if (staging->table) {
+        ivm__table_list(staging->table);
+    }
     return staging;
 }
 
@@ -312,19 +315,26 @@ ivm_status ivm__stage_apply(ivm__step *step, const ivm_batch *batch)
     return IVM_OK;
 }
 
+/* What a table changed can be read until the step after: then it leaves the list. */
 void ivm__stage_commit(ivm_engine *engine)
 {
-    for (ivm_table *table = engine->tables; table; table = table->next) {
+    for (ivm_table **at = &engine->changed, *table; (table = *at) != NULL;) {
         ivm__store_commit(&table->store);
         table->came |= table->delta.shape != IVM_UNCHANGED;
         table->stale = false; /* a push sorts such rows out (transient.c) */
         table->delta = (ivm__table_delta){ 0 };
+        table->listed = !ivm__store_is_settled(&table->store);
+        if (table->listed) {
+            at = &table->next_changed;
+        } else {
+            *at = table->next_changed;
+        }
     }
 }
 
 void ivm__stage_undo(ivm_engine *engine)
 {
-    for (ivm_table *table = engine->tables; table; table = table->next) {
+    for (ivm_table *table = engine->changed; table; table = table->next_changed) {
         ivm__store_undo(&table->store);
         table->delta = (ivm__table_delta){ 0 };
     }

@@ -224,11 +224,7 @@ void ivm__store_link_others(ivm__store *store, const ivm__row_id *rows, uint32_t
     for (uint32_t i = 0; store->layout->texts_count && i < count; i++) {
         ivm__store_texts_acquire(store, ivm__store_row(store, rows[i]));
     }
-    for (ivm__index *index = store->indexes; index; index = index->next_of_store) {
-        if (index != linked) {
-            ivm__index_link_rows(index, rows, count);
-        }
-    }
+    ivm__indexes_link_rows(store->indexes, linked, rows, count);
 }
 
 void ivm__store_link_rows(ivm__store *store, const ivm__row_id *rows, uint32_t count)
@@ -238,7 +234,5 @@ void ivm__store_link_rows(ivm__store *store, const ivm__row_id *rows, uint32_t c
 
 void ivm__store_unlink_rows(ivm__store *store, const ivm__row_id *rows, uint32_t count)
 {
-    for (ivm__index *index = store->indexes; index; index = index->next_of_store) {
-        ivm__index_unlink_rows(index, rows, count);
-    }
+    ivm__indexes_unlink_rows(store->indexes, rows, count);
 }

@@ -189,6 +189,12 @@ ivm_status ivm__store_weight_add(ivm__store *store, ivm__row_id row, ivm__weight
 
 /* Ends the step: unlinks rows of weight 0, frees those the step before took out, keeps the touch list as the last. Cannot fail. */
 void ivm__store_commit(ivm__store *store);
+/* Nothing has happened in the step under way, and the last one changed nothing: a commit has nothing to do. */
+static inline bool ivm__store_is_settled(const ivm__store *store)
+{
+    uint32_t lists = store->touched_count | store->last_count | store->overwritten.count | store->overwritten_last.count;
+    return lists == 0 && store->rows_end == store->step_end && store->last_first == store->last_end && store->last_end == store->rows_end;
+}
 /* Ends the step as if it had not been. Cannot fail. */
 void ivm__store_undo(ivm__store *store);
 

@@ -215,6 +215,10 @@ static void arrays_trim(ivm__store *store, uint32_t touched)
 void ivm__store_commit(ivm__store *store)
 {
     assert(!store->laid);
+    if (ivm__store_is_settled(store)) {
+        store->reserved = 0;
+        return;
+    }
     last_give_back(store);
     touches_settle(store);
     ivm__touch *touched = store->touched;

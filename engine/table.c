@@ -204,9 +204,21 @@ static ivm_status make_table(ivm_engine *engine, const char *name, const ivm_tab
     return IVM_OK;
 }
 
+static void unlist(ivm_table *table)
+{
+    ivm_table **at = &table->engine->changed;
+    while (*at != table) {
+        at = &(*at)->next_changed;
+    }
+    *at = table->next_changed;
+}
+
 void ivm__table_free(ivm_table *table)
 {
     ivm__memory *memory = &table->engine->memory;
+    if (table->listed) {
+        unlist(table);
+    }
     ivm__store_deinit(&table->store);
     for (uint32_t i = 0; table->columns && i < table->columns_count; i++) {
         if (table->columns[i].name) {

@@ -480,6 +480,7 @@ static ivm_status fresh_check(ivm__step *step, const ivm__hops *hops)
 
 static ivm_status table_step(ivm__step *step, ivm_table *table)
 {
+    ivm__table_list(table);
     IVM_TRY(delta_keep(step, table));
     if (!ivm__touched_weights_fit(&table->store)) {
         return ivm__fail(step->error, IVM_OVERFLOW, "table %s: the weight of a row that waits is out of range", table->name);

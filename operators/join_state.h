@@ -208,7 +208,7 @@ typedef struct ivm__join_run {
     uint64_t rows_probed, rows_matched;
     const ivm__chunk *ahead_of; /* the chunk of which `ahead` has keys; NULL: none */
     const ivm__keys *ahead;     /* of each probe; none where its rows_count is 0 */
-    uint32_t sources_count; /* one for each leaf but the driver */
+    uint32_t sources_count;     /* one for each leaf but the driver */
     ivm__probe_source sources[IVM_JOIN_LEAVES_MAX];
 } ivm__join_run;
 

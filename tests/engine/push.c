@@ -192,6 +192,68 @@ Test(engine_push, a_table_dropped_since_is_unknown)
     model_close(&tested);
 }
 
+static uint32_t listed_count(const ivm_engine *engine)
+{
+    uint32_t count = 0;
+    for (const ivm_table *table = engine->changed; table; table = table->next_changed) {
+        cr_assert(table->listed);
+        count++;
+    }
+    return count;
+}
+
+Test(engine_push, a_table_is_listed_until_its_changes_are_no_longer_the_last)
+{
+    model_open(&tested);
+    const ivm_engine *engine = tested.engine;
+    cr_assert_eq(listed_count(engine), 0);
+    part(BY_K, IVM_INSERT), row(1, 1, 1);
+    part(LOG, IVM_INSERT), row(1, 1, 1);
+    cr_assert_eq(push(NULL), IVM_OK);
+    cr_assert_eq(listed_count(engine), 2);
+    part(BY_K, IVM_UPSERT), row(1, 1, 0);
+    cr_assert_eq(push(NULL), IVM_OK);
+    cr_assert_eq(listed_count(engine), 1);
+    cr_assert_eq(engine->changed->store.last_changes, 2);
+    part(BAG, IVM_INSERT), row(1, 1, 1);
+    part(BAG, IVM_DELETE), row(3, 0, 0);
+    cr_assert_eq(push(NULL), IVM_ROW_NOT_FOUND);
+    cr_assert_eq(listed_count(engine), 2);
+    part(BAG, IVM_INSERT), row(1, 1, 1);
+    cr_assert_eq(push(NULL), IVM_OK);
+    cr_assert_eq(listed_count(engine), 1, "what the update left is given back");
+    cr_assert_eq(push(NULL), IVM_OK);
+    cr_assert_eq(listed_count(engine), 0);
+    model_close(&tested);
+}
+
+Test(engine_push, a_table_that_is_listed_may_be_dropped)
+{
+    ivm_engine *engine;
+    ivm_table *tables[3];
+    ivm_column_definition column = { "i", IVM_INT64, true };
+    ivm_table_options options = { .columns = &column, .columns_count = 1 };
+    cr_assert_eq(ivm_engine_open(NULL, &engine, &error), IVM_OK);
+    for (uint32_t dropped = 0; dropped < 3; dropped++) {
+        ivm_batch *made;
+        cr_assert_eq(ivm_batch_create(engine, &made, NULL), IVM_OK);
+        for (uint32_t t = 0; t < 3; t++) {
+            char name[] = { (char)('a' + t), 0 };
+            ivm_value one[] = { ivm_int64(1) };
+            cr_assert_eq(ivm_table_create(engine, name, &options, &tables[t], NULL), IVM_OK);
+            cr_assert_eq(ivm_batch_row(made, tables[t], IVM_INSERT, 1, one, 1), IVM_OK);
+        }
+        cr_assert_eq(ivm_push_batch(engine, made, NULL, &error), IVM_OK);
+        cr_assert_eq(listed_count(engine), 3);
+        cr_assert_eq(ivm_table_drop(tables[dropped], NULL), IVM_OK);
+        cr_assert_eq(listed_count(engine), 2);
+        cr_assert_eq(ivm_table_drop(tables[(dropped + 1) % 3], NULL), IVM_OK);
+        cr_assert_eq(ivm_table_drop(tables[(dropped + 2) % 3], NULL), IVM_OK);
+        cr_assert_eq(listed_count(engine), 0);
+    }
+    cr_assert_eq(ivm_engine_close(engine, &error), IVM_OK);
+}
+
 /* ---- Inside a step --------------------------------------------------------------------------------------------------------------- */
 
 static ivm_status push_again(ivm__operator *self, ivm__step *step)
