@@ -138,11 +138,14 @@ void ivm_engine_stats(ivm_engine *engine, ivm_stats *stats)
     pthread_mutex_unlock(&engine->lock);
 }
 
+/* A flag is set after who set it is written, and read before: whoever sees it sees that thread, or one that came later. */
 static bool is_inside(const ivm_engine *engine)
 {
     pthread_t self = pthread_self();
-    return (atomic_load(&engine->stepping) && pthread_equal(atomic_load(&engine->owner), self)) ||
-           (atomic_load(&engine->telling) && pthread_equal(atomic_load(&engine->teller), self));
+    return (atomic_load_explicit(&engine->stepping, memory_order_acquire) &&
+            pthread_equal(atomic_load_explicit(&engine->owner, memory_order_relaxed), self)) ||
+           (atomic_load_explicit(&engine->telling, memory_order_acquire) &&
+            pthread_equal(atomic_load_explicit(&engine->teller, memory_order_relaxed), self));
 }
 
 ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error)
@@ -151,14 +154,14 @@ ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error)
         return ivm__fail(error, IVM_IN_USE, "the engine is in use: a callback of it may not call it");
     }
     pthread_mutex_lock(&engine->lock);
-    atomic_store(&engine->owner, pthread_self());
-    atomic_store(&engine->stepping, true);
+    atomic_store_explicit(&engine->owner, pthread_self(), memory_order_relaxed);
+    atomic_store_explicit(&engine->stepping, true, memory_order_release);
     return IVM_OK;
 }
 
 void ivm__engine_leave_reading(ivm_engine *engine)
 {
-    atomic_store(&engine->stepping, false);
+    atomic_store_explicit(&engine->stepping, false, memory_order_release);
     pthread_mutex_unlock(&engine->lock);
 }
 

@@ -1,12 +1,6 @@
 /* Sources: one way to a table's and a view's rows and delta. See source.h. */
 #include "source.h"
 
-ivm__store *ivm__source_store(ivm__source source)
-{
-    assert(ivm__source_is(source));
-    return source.table ? &source.table->store : source.view->program.result;
-}
-
 uint32_t ivm__source_columns_count(ivm__source source)
 {
     return source.heading ? source.heading->columns_count : source.table ? source.table->columns_count : source.view->columns_count;

@@ -13,7 +13,11 @@ static inline bool ivm__source_is(ivm__source source)
 {
     return source.table || source.view;
 }
-ivm__store *ivm__source_store(ivm__source source);
+static inline ivm__store *ivm__source_store(ivm__source source)
+{
+    assert(ivm__source_is(source));
+    return source.table ? &source.table->store : source.view->program.result;
+}
 uint32_t ivm__source_columns_count(ivm__source source); /* as its heading has them */
 
 /* Whether the source's columns are those of its store, in their order. */

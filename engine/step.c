@@ -138,12 +138,12 @@ static void facts_tell(ivm_engine *engine)
 
 void ivm__engine_leave_telling(ivm_engine *engine)
 {
-    atomic_store(&engine->teller, pthread_self());
-    atomic_store(&engine->telling, true);
+    atomic_store_explicit(&engine->teller, pthread_self(), memory_order_relaxed);
+    atomic_store_explicit(&engine->telling, true, memory_order_release);
     ivm__engine_leave_reading(engine);
     facts_tell(engine);
     views_tell(engine);
-    atomic_store(&engine->telling, false);
+    atomic_store_explicit(&engine->telling, false, memory_order_release);
     pthread_mutex_unlock(&engine->turn);
 }
 

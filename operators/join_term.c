@@ -198,7 +198,11 @@ ivm_status ivm__join_source_prepare(const ivm__join_run *run, const ivm__join_pr
 {
     ivm__join_leaf *leaf = &run->join->leaves[probe->leaf];
     assert(reading != IVM__LEAF_OLD || !run->step->initial);
-    *source = (ivm__probe_source){ .probe = probe, .leaf = leaf, .index = source->index };
+    source->probe = probe;
+    source->leaf = leaf;
+    source->in_place = false;
+    source->aside = NULL;
+    source->reads.known = false;
     source->reading = reading == IVM__LEAF_OLD ? IVM__READ_OLD : ivm__leaf_is_bare(leaf) ? ivm__step_reading(run->step) : IVM__READ_CUR;
     if (reading == IVM__LEAF_DELTA) {
         IVM_TRY(ivm__leaf_delta_fill(run->join, leaf, run->step));
