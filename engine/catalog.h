@@ -116,6 +116,8 @@ struct ivm_view {
     ivm_view *next; /* in the order of their making */
 };
 
+#define IVM__TABLES_RECENT 16u
+
 struct ivm_engine {
     ivm__memory memory;
     ivm__texts texts;
@@ -131,6 +133,8 @@ struct ivm_engine {
     ivm_planner_options planner;
     ivm_table *tables;
     ivm_table *changed; /* those that the step under way may change, or that changed in the last: all others end a step unseen */
+    ivm_table *recent[IVM__TABLES_RECENT]; /* by id: the last that a batch named; NULL: none, or it is gone */
+    uint32_t waits_count;                  /* views' lists of hops by which rows of transient tables may wait */
     ivm_fact *facts;
     ivm_view *views;
     uint64_t ids;              /* the last one given */

@@ -74,12 +74,17 @@ ivm_status ivm__stage_admit(ivm__step *step, const ivm__staging *staging)
 
 /* ---- Which tables, and how ------------------------------------------------------------------------------------------------------- */
 
-static ivm_table *table_by_id(const ivm_engine *engine, uint64_t id)
+static ivm_table *table_by_id(ivm_engine *engine, uint64_t id)
 {
+    ivm_table **recent = &engine->recent[id % IVM__TABLES_RECENT];
+    if (*recent && (*recent)->id == id) {
+        return *recent;
+    }
     ivm_table *table = engine->tables;
     while (table && table->id != id) {
         table = table->next;
     }
+    *recent = table ? table : *recent;
     return table;
 }
 

@@ -216,6 +216,8 @@ static void unlist(ivm_table *table)
 void ivm__table_free(ivm_table *table)
 {
     ivm__memory *memory = &table->engine->memory;
+    ivm_table **recent = &table->engine->recent[table->id % IVM__TABLES_RECENT];
+    *recent = *recent == table ? NULL : *recent;
     if (table->listed) {
         unlist(table);
     }

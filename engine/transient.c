@@ -15,6 +15,7 @@ void ivm__hops_publish(const ivm_view *view)
         if (hops->waits) {
             hops->next_of_table = hops->table->hops;
             hops->table->hops = hops;
+            hops->table->engine->waits_count++;
         }
     }
 }
@@ -27,6 +28,7 @@ static void unlist(ivm__hops *hops)
         at = &(*at)->next_of_table;
     }
     *at = hops->next_of_table;
+    table->engine->waits_count--;
     table->stale = table->hops != NULL;
     if (!table->hops) {
         ivm__store_clear(&table->store);
@@ -496,7 +498,7 @@ static ivm_status table_step(ivm__step *step, ivm_table *table)
 
 ivm_status ivm__transient_step(ivm__step *step)
 {
-    for (ivm_table *table = step->engine->tables; table; table = table->next) {
+    for (ivm_table *table = step->engine->waits_count ? step->engine->tables : NULL; table; table = table->next) {
         if (table->hops) {
             ivm__arena_mark mark = ivm__arena_here(step->scratch);
             ivm_status status = table_step(step, table);

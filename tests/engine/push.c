@@ -245,8 +245,11 @@ Test(engine_push, a_table_that_is_listed_may_be_dropped)
         }
         cr_assert_eq(ivm_push_batch(engine, made, NULL, &error), IVM_OK);
         cr_assert_eq(listed_count(engine), 3);
+        cr_assert_eq(ivm_batch_create(engine, &made, NULL), IVM_OK);
+        cr_assert_eq(ivm_batch_row(made, tables[dropped], IVM_INSERT, 1, (ivm_value[]){ ivm_int64(2) }, 1), IVM_OK);
         cr_assert_eq(ivm_table_drop(tables[dropped], NULL), IVM_OK);
         cr_assert_eq(listed_count(engine), 2);
+        cr_assert_eq(ivm_push_batch(engine, made, NULL, &error), IVM_UNKNOWN_TABLE, "nor is it among those named last");
         cr_assert_eq(ivm_table_drop(tables[(dropped + 1) % 3], NULL), IVM_OK);
         cr_assert_eq(ivm_table_drop(tables[(dropped + 2) % 3], NULL), IVM_OK);
         cr_assert_eq(listed_count(engine), 0);
