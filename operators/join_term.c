@@ -127,7 +127,7 @@ static bool weights_within_limit(const ivm__chunk *chunk)
     return within;
 }
 
-ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk)
+ivm_status ivm__join_emit_rows(const ivm__join_run *run, ivm__chunk *chunk)
 {
     if (run->sign < 0) {
         IVM_TRY(negate(run, chunk));
@@ -140,6 +140,11 @@ ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk)
         return weight_fail(run->join, run->step);
     }
     return ivm__emit(&run->join->head, run->step, chunk);
+}
+
+ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk)
+{
+    return run->fold ? ivm__join_unfold(run, chunk) : ivm__join_emit_rows(run, chunk);
 }
 
 /* ---- Driving ----------------------------------------------------------------------------------------------------------------------- */
@@ -205,6 +210,7 @@ ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact)
     if (chunk->rows_count == 0) {
         return IVM_OK;
     }
+    IVM_TRY(ivm__join_fold(run, &chunk));
     if (chunk->rows_count <= AHEAD_ROWS && run->join->leaves_count > 2) {
         IVM_TRY(send_ahead(run, chunk));
     }
@@ -300,6 +306,7 @@ ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *ter
     run.join = join;
     run.step = step;
     run.kept = NULL;
+    run.fold = NULL;
     run.sign = term->sign;
     run.sources_count = join->leaves_count - 1;
     run.driver = &join->leaves[term->driver];
