@@ -284,11 +284,11 @@ static void blocks_prefetch(const ivm__index *index, const ivm__row_id *candidat
     }
 }
 
-/* Rows of the probe's key from probe->next on, a block at a time. */
+/* Rows of the probe's key from probe->next on, a block at a time. Their lines are sent for: a list's rows lie anywhere, and are read next. */
 static uint32_t list_rows(const ivm__index *index, ivm__probe *probe, uint32_t capacity, uint32_t *restrict positions,
                           ivm__row_id *restrict rows)
 {
-    uint32_t found = 0;
+    uint32_t found = 0, last = index->store->layout->stride - 1;
     while (probe->next != IVM__ROW_NONE && found < capacity) {
         uint32_t place = probe->next - 1, at = place & 15;
         const ivm__block *block = ivm__block_at(index, place);
@@ -299,6 +299,9 @@ static uint32_t list_rows(const ivm__index *index, ivm__probe *probe, uint32_t c
         for (uint32_t i = 0; i < count; i++) {
             positions[found + i] = probe->key;
             rows[found + i] = block->rows[at + i];
+            const uint8_t *row = ivm__store_row(index->store, block->rows[at + i]);
+            ivm__prefetch(row);
+            ivm__prefetch(row + last);
         }
         found += count;
         uint32_t following = ivm__place_next(index, place + count - 1);
