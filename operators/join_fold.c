@@ -169,11 +169,9 @@ static ivm__chunk *folded_chunk(const ivm__join_run *run, const ivm__join_folded
     out->rows_count = fold->classes_count;
     for (uint32_t i = 0; i < asked_count; i++) {
         const ivm__vector *in = &fold->rows->columns[asked[i]];
-        ivm__vector *column = &out->columns[asked[i]];
-        if (!ivm__vector_make(scratch, column, in->type, out->rows_count, in->nulls != NULL)) {
+        if (!ivm__vector_choose(scratch, in, fold->first, out->rows_count, &out->columns[asked[i]])) {
             return NULL;
         }
-        ivm__vector_gather(in, fold->first, out->rows_count, column);
     }
     ivm__vector *carrier = &out->columns[fold->late[0]];
     if (!ivm__vector_make(scratch, carrier, IVM_INT64, out->rows_count, false)) {
@@ -296,10 +294,9 @@ static ivm__chunk *round_chunk(const ivm__join_run *run, const ivm__chunk *chunk
     }
     for (uint32_t i = 0; i < fold->late_count; i++) {
         const ivm__vector *in = &fold->rows->columns[fold->late[i]];
-        if (!ivm__vector_make(scratch, &out->columns[fold->late[i]], in->type, it->count, in->nulls != NULL)) {
+        if (!ivm__vector_choose(scratch, in, it->drivers, it->count, &out->columns[fold->late[i]])) {
             return NULL;
         }
-        ivm__vector_gather(in, it->drivers, it->count, &out->columns[fold->late[i]]);
     }
     return round_weights(run, it, out) ? out : NULL;
 }
