@@ -44,13 +44,26 @@ void ivm__codes_clear(ivm__codes *codes, ivm__memory *memory)
     codes->identity = ++memory->identities;
 }
 
-uint32_t ivm__codes_give(ivm__codes *codes, uint64_t cell, uint64_t seed)
+/* Where the cell's code is, or would be. */
+static uint32_t place_of(const ivm__codes *codes, uint64_t cell, uint64_t seed)
 {
     uint32_t mask = (2u << codes->bits) - 1, at = (uint32_t)ivm__hash_word(cell, seed) & mask;
-    for (; codes->places[at] != 0; at = (at + 1) & mask) {
-        if (codes->cells[codes->places[at]] == cell) {
-            return codes->places[at];
-        }
+    while (codes->places[at] != 0 && codes->cells[codes->places[at]] != cell) {
+        at = (at + 1) & mask;
+    }
+    return at;
+}
+
+uint32_t ivm__codes_find(const ivm__codes *codes, uint64_t cell, uint64_t seed)
+{
+    return codes->places[place_of(codes, cell, seed)];
+}
+
+uint32_t ivm__codes_give(ivm__codes *codes, uint64_t cell, uint64_t seed)
+{
+    uint32_t at = place_of(codes, cell, seed);
+    if (codes->places[at] != 0) {
+        return codes->places[at];
     }
     if (codes->count + 1 == 1u << codes->bits) {
         return 0;

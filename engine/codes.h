@@ -22,6 +22,8 @@ void ivm__codes_deinit(ivm__codes *codes, ivm__memory *memory);
 void ivm__codes_clear(ivm__codes *codes, ivm__memory *memory);
 /* The code of a cell, a new one if it has none; 0: there are no more. */
 uint32_t ivm__codes_give(ivm__codes *codes, uint64_t cell, uint64_t seed);
+/* The code of a cell that has one; 0: it has none. */
+uint32_t ivm__codes_find(const ivm__codes *codes, uint64_t cell, uint64_t seed);
 uint64_t ivm__codes_bytes(const ivm__codes *codes);
 
 #endif

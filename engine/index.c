@@ -160,11 +160,10 @@ static void slot_row_set(ivm__index *index, uint32_t at, ivm__row_id row)
     index->slots[at] = (index->slots[at] & ~(uint64_t)UINT32_MAX) | (row + 1);
 }
 
-void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
+void ivm__index_link_at(ivm__index *index, ivm__row_id row, uint64_t hash, uint32_t at)
 {
     assert(index->used < ivm__slots_limit(index->slots_capacity));
     uint32_t tag = (uint32_t)(hash >> 32);
-    uint32_t at = ivm__index_home(index, tag);
     const uint8_t *key = ivm__store_row(index->store, row);
     bool doubled = false;
     for (uint64_t slot; (slot = index->slots[at]) != 0; at = ivm__index_next(index, at)) {
@@ -191,6 +190,11 @@ void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
         assert(row < ivm__index_places_room(index));
         *ivm__index_place(index, row) = IVM__ROW_NONE;
     }
+}
+
+void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
+{
+    ivm__index_link_at(index, row, hash, ivm__index_home(index, (uint32_t)(hash >> 32)));
 }
 
 void ivm__index_link(ivm__index *index, ivm__row_id row)

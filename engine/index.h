@@ -1,8 +1,9 @@
 /* Indexes: from a key to the rows of a store that hold it. Slots of 8 bytes {32 bits of the hash, row id + 1} with linear probing; the home
  * slot comes from those 32 bits, so that growing and removing never touch a row. Load at most three quarters, at least 0.6
  * while a large one grows.
- * A unique index gives every row a slot; while a step holds an old and a new row of one key, `doubles` > 0 and probes look past the first
- * match. Any other index has one slot a distinct key, and the rows of a key that has several stand in a list of blocks of one cache line.
+ * A unique index gives every row a slot; while a step holds an old and a new row of one key, `doubles` > 0 and probes look past a match that the
+ * step touched or appended, as it did both of them. Any other index has one slot a distinct key, and the rows of a key that has several stand in a
+ * list of blocks of one cache line.
  * Keys compare null equal to null; a join skips null keys before it probes. */
 #ifndef IVM__INDEX_H
 #define IVM__INDEX_H

@@ -1,17 +1,41 @@
 /* Many rows at once into indexes or out of them, and a store's indexes as they are asked for.
  *
- * Rows are linked in blocks: hashes first and slots prefetched, then the rows that the slots point to, then each is linked. They are unlinked
- * likewise. Few rows go through several indexes side by side, so that a block is so many pairs of a row and an index. Cost: a few cache misses a
- * row and index that all wait together: a third of what they cost one by one. */
+ * Rows are linked in blocks: hashes first and slots prefetched, a block ahead, then the rows that the slots point to, then each is linked. They
+ * are unlinked likewise, no block ahead. Few rows go through several indexes side by side, so that a block is so many pairs of a row and an
+ * index. Cost: a few cache misses a row and index that all wait together: a third of what they cost one by one. */
 #include "cover.h"
 #include "index_inside.h"
 
 #define BLOCK_ROWS 64u
 
-static void candidates_prefetch(const ivm__index *index, const uint64_t *hashes, uint32_t count)
+/* at[i]: the first slot from row i's home on that is free or has its tag. Two slots are looked at in a go and the rows that met neither put
+ * together for the next, without a branch that goes by what is in a slot: how far a row's slot is from its home nobody can predict. */
+static void slots_find(const ivm__index *index, const uint64_t *hashes, uint32_t count, uint32_t *at)
+{
+    const uint64_t *slots = index->slots;
+    uint8_t seeking[BLOCK_ROWS];
+    for (uint32_t i = 0; i < count; i++) {
+        at[i] = ivm__index_home(index, (uint32_t)(hashes[i] >> 32));
+        seeking[i] = (uint8_t)i;
+    }
+    while (count > 0) {
+        uint32_t left = 0;
+        for (uint32_t j = 0; j < count; j++) {
+            uint32_t i = seeking[j], tag = (uint32_t)(hashes[i] >> 32), here = at[i], behind = ivm__index_next(index, here);
+            uint64_t first = slots[here], second = slots[behind];
+            bool is_first = (first == 0) | (ivm__slot_tag(first) == tag), is_second = (second == 0) | (ivm__slot_tag(second) == tag);
+            at[i] = is_first ? here : is_second ? behind : ivm__index_next(index, behind);
+            seeking[left] = (uint8_t)i;
+            left += !(is_first | is_second);
+        }
+        count = left;
+    }
+}
+
+static void candidates_prefetch(const ivm__index *index, const uint32_t *at, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        ivm__row_id other = ivm__slot_row(ivm__index_candidate(index, (uint32_t)(hashes[i] >> 32)));
+        ivm__row_id other = ivm__slot_row(index->slots[at[i]]);
         if (other == IVM__ROW_NONE) {
             continue;
         }
@@ -23,10 +47,10 @@ static void candidates_prefetch(const ivm__index *index, const uint64_t *hashes,
 }
 
 /* The blocks that rows will go to, as far as the slots tell. */
-static void blocks_prefetch(const ivm__index *index, const uint64_t *hashes, uint32_t count)
+static void blocks_prefetch(const ivm__index *index, const uint32_t *at, uint32_t count)
 {
     for (uint32_t i = 0; !index->unique && i < count; i++) {
-        ivm__row_id other = ivm__slot_row(ivm__index_candidate(index, (uint32_t)(hashes[i] >> 32)));
+        ivm__row_id other = ivm__slot_row(index->slots[at[i]]);
         if (other != IVM__ROW_NONE && *ivm__index_place(index, other) != IVM__ROW_NONE) {
             ivm__prefetch_write(ivm__block_at(index, *ivm__index_place(index, other)));
         }
@@ -41,30 +65,39 @@ static void slots_prefetch(const ivm__index *index, const ivm__row_id *rows, uin
     }
 }
 
-static void block_link(ivm__index *const *indexes, uint32_t indexes_count, const ivm__row_id *rows, uint32_t count)
+/* Rows in several indexes, with the hashes of each index one after the other. */
+static void block_link(ivm__index *const *indexes, uint32_t indexes_count, const ivm__row_id *rows, uint32_t count, const uint64_t *hashes)
 {
-    uint64_t hashes[BLOCK_ROWS];
+    uint32_t at[BLOCK_ROWS];
     assert(indexes_count * count <= BLOCK_ROWS);
     for (uint32_t x = 0; x < indexes_count; x++) {
-        slots_prefetch(indexes[x], rows, count, hashes + x * count);
+        slots_find(indexes[x], hashes + x * count, count, at + x * count);
+        candidates_prefetch(indexes[x], at + x * count, count);
     }
     for (uint32_t x = 0; x < indexes_count; x++) {
-        candidates_prefetch(indexes[x], hashes + x * count, count);
-    }
-    for (uint32_t x = 0; x < indexes_count; x++) {
-        blocks_prefetch(indexes[x], hashes + x * count, count);
+        blocks_prefetch(indexes[x], at + x * count, count);
     }
     for (uint32_t x = 0; x < indexes_count; x++) {
         for (uint32_t i = 0; i < count; i++) {
-            ivm__index_link_hashed(indexes[x], rows[i], hashes[x * count + i]);
+            ivm__index_link_at(indexes[x], rows[i], hashes[x * count + i], at[x * count + i]);
         }
     }
 }
 
+static uint32_t block_rows(uint32_t left)
+{
+    return left < BLOCK_ROWS ? left : BLOCK_ROWS;
+}
+
 void ivm__index_link_rows(ivm__index *index, const ivm__row_id *rows, uint32_t count)
 {
-    for (uint32_t done = 0; done < count; done += BLOCK_ROWS) {
-        block_link(&index, 1, rows + done, count - done < BLOCK_ROWS ? count - done : BLOCK_ROWS);
+    uint64_t hashes[2][BLOCK_ROWS];
+    uint32_t turn = 0;
+    slots_prefetch(index, rows, block_rows(count), hashes[turn]);
+    for (uint32_t done = 0, block; done < count; done += block, turn ^= 1) {
+        block = block_rows(count - done);
+        slots_prefetch(index, rows + done + block, block_rows(count - done - block), hashes[turn ^ 1]);
+        block_link(&index, 1, rows + done, block, hashes[turn]);
     }
 }
 
@@ -82,9 +115,13 @@ static uint32_t indexes_next(ivm__index **at, const ivm__index *but, uint32_t co
 void ivm__indexes_link_rows(ivm__index *first, const ivm__index *but, const ivm__row_id *rows, uint32_t count)
 {
     ivm__index *indexes[BLOCK_ROWS];
+    uint64_t hashes[BLOCK_ROWS];
     if (count <= BLOCK_ROWS) {
         for (uint32_t n; count && (n = indexes_next(&first, but, count, indexes)) > 0;) {
-            block_link(indexes, n, rows, count);
+            for (uint32_t x = 0; x < n; x++) {
+                slots_prefetch(indexes[x], rows, count, hashes + x * count);
+            }
+            block_link(indexes, n, rows, count, hashes);
         }
         return;
     }

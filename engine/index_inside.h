@@ -142,6 +142,8 @@ ivm__row_id ivm__list_remove(ivm__index *index, ivm__row_id row);
 
 /* Links a row whose hash is known; there is room. Unlinks one. */
 void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash);
+/* The same, the search for its slot begun here: from its home up to here no slot is free or has its tag. */
+void ivm__index_link_at(ivm__index *index, ivm__row_id row, uint64_t hash, uint32_t at);
 void ivm__index_unlink_hashed(ivm__index *index, ivm__row_id row, uint64_t hash);
 
 #endif

@@ -199,7 +199,7 @@ static uint32_t probe_single(const ivm__index *index, const ivm__keys *keys, ivm
 bool ivm__index_reads(const ivm__index *index, const uint32_t *columns, uint32_t columns_count)
 {
     const ivm__layout *layout = index->store->layout;
-    bool plain = index->unique && index->doubles == 0 && index->words_count == 1 && columns_count <= IVM__READ_COLUMNS_MAX;
+    bool plain = index->unique && index->words_count == 1 && columns_count <= IVM__READ_COLUMNS_MAX;
     for (uint32_t c = 0; plain && c < columns_count; c++) {
         plain = !layout->nullable[columns[c]] && !ivm__type_is_wide(layout->types[columns[c]]);
     }
@@ -284,11 +284,11 @@ static void blocks_prefetch(const ivm__index *index, const ivm__row_id *candidat
     }
 }
 
-/* Rows of the probe's key from probe->next on, a block at a time. */
+/* Rows of the probe's key from probe->next on, a block at a time. Their lines are sent for: a list's rows lie anywhere, and are read next. */
 static uint32_t list_rows(const ivm__index *index, ivm__probe *probe, uint32_t capacity, uint32_t *restrict positions,
                           ivm__row_id *restrict rows)
 {
-    uint32_t found = 0;
+    uint32_t found = 0, last = index->store->layout->stride - 1;
     while (probe->next != IVM__ROW_NONE && found < capacity) {
         uint32_t place = probe->next - 1, at = place & 15;
         const ivm__block *block = ivm__block_at(index, place);
@@ -299,6 +299,9 @@ static uint32_t list_rows(const ivm__index *index, ivm__probe *probe, uint32_t c
         for (uint32_t i = 0; i < count; i++) {
             positions[found + i] = probe->key;
             rows[found + i] = block->rows[at + i];
+            const uint8_t *row = ivm__store_row(index->store, block->rows[at + i]);
+            ivm__prefetch(row);
+            ivm__prefetch(row + last);
         }
         found += count;
         uint32_t following = ivm__place_next(index, place + count - 1);
@@ -333,6 +336,15 @@ static uint32_t key_rows(const ivm__index *index, const ivm__keys *keys, ivm__pr
     return found;
 }
 
+/* Whether this is the key's row and no other has its key: the two of a key that a step changed are touched, or appended by it. */
+static bool key_has_only(const ivm__index *index, const ivm__keys *keys, uint32_t key, ivm__row_id row)
+{
+    const ivm__store *store = index->store;
+    const uint8_t *at = ivm__store_row(store, row);
+    bool untouched = ((const ivm__row_header *)(const void *)at)->touch == 0 && row < store->step_end;
+    return index->unique && untouched && ivm__index_row_has(index, at, keys->words + (size_t)key * keys->words_count);
+}
+
 static uint32_t probe_many(const ivm__index *index, const ivm__keys *keys, ivm__probe *probe, uint32_t capacity, uint32_t *positions,
                            ivm__row_id *rows)
 {
@@ -346,8 +358,14 @@ static uint32_t probe_many(const ivm__index *index, const ivm__keys *keys, ivm__
             blocks_prefetch(index, candidates, count);
         }
         while (probe->key < first + count && found < capacity) {
-            if (candidates[probe->key - first] == IVM__ROW_NONE) {
+            ivm__row_id row = candidates[probe->key - first];
+            if (row == IVM__ROW_NONE) {
                 probe->key++;
+                continue;
+            }
+            if (probe->next == 0 && key_has_only(index, keys, probe->key, row)) {
+                positions[found] = probe->key++;
+                rows[found++] = row;
                 continue;
             }
             found += key_rows(index, keys, probe, capacity - found, positions + found, rows + found);

@@ -20,6 +20,10 @@ void ivm__index_send_rows(const ivm__index *index, const ivm__keys *keys)
         ivm__row_id row = ivm__slot_row(ivm__index_candidate(index, (uint32_t)(keys->hashes[i] >> 32)));
         if (row != IVM__ROW_NONE) {
             __builtin_prefetch(ivm__store_row(index->store, row));
+            __builtin_prefetch(ivm__store_row(index->store, row) + index->store->layout->stride - 1);
+            if (!index->unique) {
+                __builtin_prefetch(ivm__index_place(index, row));
+            }
         }
     }
     __asm__ volatile("");

@@ -77,15 +77,34 @@ static ivm_status copies_take(ivm_table *table, const uint64_t *words, uint64_t 
     return IVM_OK;
 }
 
-static ivm_status chunk_take(ivm__step *step, ivm_table *table, const ivm__chunk *chunk)
+/* The chunk's rows of a weight below 0; *going NULL: it has none. */
+static ivm_status chunk_going(ivm__step *step, const ivm__chunk *chunk, const ivm__chunk **going)
 {
+    uint32_t *rows = ivm__arena_allocate(step->scratch, chunk->rows_count * sizeof *rows), count = 0;
+    if (!rows) {
+        return ivm__fail_memory(step->error);
+    }
+    for (uint32_t i = 0; chunk->weights && i < chunk->rows_count; i++) {
+        rows[count] = i;
+        count += chunk->weights[i] < 0;
+    }
+    *going = count == 0 ? NULL : count == chunk->rows_count ? chunk : ivm__chunk_gather(step->scratch, chunk, rows, count);
+    return count == 0 || *going ? IVM_OK : ivm__fail_memory(step->error);
+}
+
+static ivm_status chunk_take(ivm__step *step, ivm_table *table, const ivm__chunk *all)
+{
+    const ivm__chunk *chunk = NULL;
+    IVM_TRY(chunk_going(step, all, &chunk));
+    if (!chunk) {
+        return IVM_OK;
+    }
     ivm__keys keys;
     IVM_TRY(whole_keys(step, table, chunk, &keys));
+    ivm__index_send_slots(table->whole, &keys);
+    ivm__index_send_rows(table->whole, &keys);
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
         ivm__weight wanted = -ivm__chunk_weight(chunk, i);
-        if (wanted <= 0) {
-            continue;
-        }
         if (copies_take(table, key_words(&keys, i), keys.hashes[i], &wanted) != IVM_OK) {
             return ivm__fail_memory(step->error);
         }

@@ -33,8 +33,7 @@ static bool rows_weigh_one(const ivm__store *store, const ivm__row_id *rows, uin
     return unlike == 0;
 }
 
-/* weights[i] = weight of the pair; pairs of weight 0 are dropped. A product that leaves 128 bits stays at the limit: it may yet find no
- * partner. */
+/* weights[i] = weight of the pair; pairs of weight 0 are dropped. */
 static void pairs_weigh(pairs *found, const ivm__probe_source *source, const ivm__weight *inputs)
 {
     uint32_t kept = 0;
@@ -42,11 +41,7 @@ static void pairs_weigh(pairs *found, const ivm__probe_source *source, const ivm
     for (uint32_t i = 0; i < found->count; i++) {
         ivm__weight weight = ivm__store_weight_aside(source->store, found->rows[i], source->reading, source->aside);
         if (inputs) {
-            ivm__weight input = inputs[found->positions[i]];
-            bool below = (weight < 0) != (input < 0);
-            if (ivm__unlikely(__builtin_mul_overflow(weight, input, &weight))) {
-                weight = below ? -IVM__JOIN_WEIGHT_LIMIT : IVM__JOIN_WEIGHT_LIMIT;
-            }
+            weight = ivm__join_weight_product(weight, inputs[found->positions[i]]);
         }
         found->positions[kept] = found->positions[i];
         found->rows[kept] = found->rows[i];

@@ -49,6 +49,7 @@ static ivm_status item_take(void *context, uint32_t number)
     const spread *it = context;
     spread_slot *slot = &it->slots[number];
     ivm__arena *scratch = it->run->step->scratch;
+    it->run->fold = slot->run.fold;
     for (uint32_t i = 0; i < slot->kept.count; i++) {
         ivm__arena_mark mark = ivm__arena_here(scratch);
         IVM_TRY(ivm__join_run_emit(it->run, slot->kept.chunks[i]));

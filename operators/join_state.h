@@ -3,7 +3,8 @@
  *     join.c         the operator: a step from gathered deltas to checked weights        join_create.c   made from its spec
  *     join_leaf.c    a leaf's delta, its kept rows, its delta as rows that are probed    join_gather.c   chunks taken in by a leaf
  *     join_term.c    a term: sources, driver chunks, what is emitted                     join_probe.c    one chunk through one probe
- *     join_spread.c  a term's chunks on several threads              join_reads.c  what probes read by themselves, sent for ahead
+ *     join_spread.c  a term's chunks on several threads                                  join_fold.c     a driver's rows that ask the same, as one
+ *     join_reads.c   what probes read by themselves, sent for ahead
  *     join_drop.c    terms that can match nothing, before indexes are made for them  join_prepare.c  indexes built ahead of terms, and told of */
 #ifndef IVM__JOIN_STATE_H
 #define IVM__JOIN_STATE_H
@@ -196,6 +197,9 @@ typedef struct ivm__join_kept {
     bool overfull; /* there were more */
 } ivm__join_kept;
 
+/* A driver's rows that ask the same and go through the probes as one (join_fold.c). */
+typedef struct ivm__join_folded ivm__join_folded;
+
 typedef struct ivm__join_run {
     ivm__join *join;
     ivm__step *step;
@@ -205,6 +209,7 @@ typedef struct ivm__join_run {
     const ivm__join_order *order;
     ivm__join_leaf *driver;
     int sign;
+    const ivm__join_folded *fold; /* of the driver's chunk under way; NULL: its rows go as they are */
     uint64_t rows_probed, rows_matched;
     const ivm__chunk *ahead_of; /* the chunk of which `ahead` has keys; NULL: none */
     const ivm__keys *ahead;     /* of each probe; none where its rows_count is 0 */
@@ -241,10 +246,25 @@ ivm_status ivm__join_spread(ivm__join_run *run) IVM_MUST_CHECK;
 /* Carries a chunk of the join's columns, which may be written to, through the probes from the depth-th on, and emits what comes out. */
 ivm_status ivm__join_probe_chunk(ivm__join_run *run, uint32_t depth, ivm__chunk *chunk) IVM_MUST_CHECK;
 ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk) IVM_MUST_CHECK;
+/* The same of rows that are not folded. */
+ivm_status ivm__join_emit_rows(const ivm__join_run *run, ivm__chunk *chunk) IVM_MUST_CHECK;
+/* Sets run->fold: rows of the driver's chunk that ask the same become one where that is worth it, in a chunk of scratch memory. */
+ivm_status ivm__join_fold(ivm__join_run *run, ivm__chunk **chunk) IVM_MUST_CHECK;
+/* Emits what became of the folded rows, for each of them. */
+ivm_status ivm__join_unfold(const ivm__join_run *run, const ivm__chunk *chunk) IVM_MUST_CHECK;
 /* The rows for which each pair of columns is equal and not null: *chunk itself or a copy of those rows. */
 ivm_status ivm__join_equal(ivm__step *step, const ivm__probe_key *equal, uint32_t equal_count, ivm__chunk **chunk) IVM_MUST_CHECK;
 /* Products of weights are held up to here; a joined row that reaches it fails the step. */
 #define IVM__JOIN_WEIGHT_LIMIT ((ivm__weight)1 << 126)
+/* One that leaves 128 bits stays at the limit: the row may yet find no partner. */
+static inline ivm__weight ivm__join_weight_product(ivm__weight a, ivm__weight b)
+{
+    ivm__weight product;
+    if (ivm__unlikely(__builtin_mul_overflow(a, b, &product))) {
+        product = (a < 0) != (b < 0) ? -IVM__JOIN_WEIGHT_LIMIT : IVM__JOIN_WEIGHT_LIMIT;
+    }
+    return product;
+}
 
 ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *term) IVM_MUST_CHECK;
 

@@ -125,7 +125,7 @@ static bool weights_within_limit(const ivm__chunk *chunk)
     return within;
 }
 
-ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk)
+ivm_status ivm__join_emit_rows(const ivm__join_run *run, ivm__chunk *chunk)
 {
     if (run->sign < 0) {
         IVM_TRY(negate(run, chunk));
@@ -140,7 +140,47 @@ ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk)
     return ivm__emit(&run->join->head, run->step, chunk);
 }
 
+ivm_status ivm__join_run_emit(ivm__join_run *run, ivm__chunk *chunk)
+{
+    return run->fold ? ivm__join_unfold(run, chunk) : ivm__join_emit_rows(run, chunk);
+}
+
 /* ---- Driving ----------------------------------------------------------------------------------------------------------------------- */
+
+/* The codes that a cover of the table's key gives these cells; NULL where one has none. False: out of memory. */
+static bool cells_code(const ivm__join_run *run, const ivm__cover *cover, uint32_t count, ivm__vector *column)
+{
+    const ivm__codes *codes = ivm__cover_codes(cover);
+    uint16_t *found = ivm__arena_allocate(run->step->scratch, count * sizeof *found);
+    bool all = true;
+    for (uint32_t i = 0; found && i < count; i++) {
+        found[i] = (uint16_t)ivm__codes_find(codes, ivm__word(column, i), cover->words->seed);
+        all &= found[i] != 0;
+    }
+    column->codes = all ? found : NULL;
+    column->codes_of = all ? codes : NULL;
+    return found != NULL;
+}
+
+/* Columns of the driver that are grouped by get the codes that probes of its table would give them. */
+static bool columns_code(const ivm__join_run *run, ivm__chunk *chunk)
+{
+    const ivm__join_leaf *leaf = run->driver;
+    ivm__cover *cover;
+    if (!leaf->bare.table || !leaf->bare.table->key_index) {
+        return true;
+    }
+    for (uint32_t i = 0; i < leaf->kept_count; i++) {
+        ivm__vector *column = &chunk->columns[leaf->columns_first + leaf->kept[i]];
+        bool coded = run->order->last[leaf->columns_first + leaf->kept[i]] == IVM__READ_ABOVE && !column->nulls &&
+                     ivm__index_cover_find(leaf->bare.table->key_index, ivm__source_column(leaf->bare, leaf->kept[i]), &cover) && cover &&
+                     ivm__cover_codes(cover);
+        if (coded && !cells_code(run, cover, chunk->rows_count, column)) {
+            return false;
+        }
+    }
+    return true;
+}
 
 ivm__chunk *ivm__join_driver_chunk(const ivm__join_run *run, const ivm__chunk *compact)
 {
@@ -170,6 +210,10 @@ ivm_status ivm__join_run_driver(ivm__join_run *run, const ivm__chunk *compact)
     if (chunk->rows_count == 0) {
         return IVM_OK;
     }
+    if (!columns_code(run, chunk)) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    IVM_TRY(ivm__join_fold(run, &chunk));
     IVM_TRY(ivm__join_send_ahead(run, chunk));
     return ivm__join_probe_chunk(run, 0, chunk);
 }
@@ -267,6 +311,7 @@ ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *ter
     run.join = join;
     run.step = step;
     run.kept = NULL;
+    run.fold = NULL;
     run.sign = term->sign;
     run.sources_count = join->leaves_count - 1;
     run.driver = &join->leaves[term->driver];

@@ -21,6 +21,7 @@ Test(engine_codes, a_cell_keeps_its_code_until_there_are_no_more)
             cr_assert_eq(ivm__codes_give(&codes, cell << 50, 7), cell + 1);
         }
         cr_assert_eq(ivm__codes_give(&codes, 99, 7), 0u, "all are given");
+        cr_assert(ivm__codes_find(&codes, 99, 7) == 0 && ivm__codes_find(&codes, (uint64_t)14 << 50, 7) == 15);
         cr_assert_eq(codes.count, 15u);
         for (uint64_t cell = 0; cell < 15; cell++) {
             cr_assert_eq(codes.cells[cell + 1], cell << 50);

@@ -111,6 +111,42 @@ Test(engine_index, keys_of_one_tag_are_told_apart)
 
 /* ---- Doubles and lists ------------------------------------------------------------------------------------------------------------- */
 
+/* Where every third key has two rows, its new one appended or under a free id, a probe of many keys finds both, and reads cells of the others alone. */
+Test(engine_index, many_keys_are_probed_among_doubles)
+{
+    ivm__index *index = words_index(true);
+    uint64_t words[101], cells[101], *out[] = { cells };
+    uint32_t positions[202], rows[202], found, column = 0;
+    for (uint64_t i = 0; i <= 100; i++) {
+        words[i] = i;
+        word_row(i, 1);
+    }
+    ivm__store_commit(&store);
+    for (uint32_t free_ids = 0; free_ids < 2; free_ids++) {
+        for (uint32_t i = 0; i < 99; i += 3) {
+            uint32_t next = 0;
+            uint64_t word = i;
+            cr_assert_eq(ivm__store_weight_add(&store, ivm__index_find(index, &word, ivm__hash_word(i, 77), &next), -1), IVM_OK);
+            word_row(i, 1);
+        }
+        ivm__keys keys = word_keys(index, words, NULL, 101);
+        ivm__probe probe = { 0 };
+        cr_assert_eq(found = ivm__index_probe(index, &keys, &probe, 202, positions, rows), 101 + 33);
+        for (uint32_t f = 0, key = 0; key <= 100; key++) {
+            cr_assert_eq(positions[f++], key);
+            cr_assert(key % 3 || key >= 99 || positions[f++] == key);
+        }
+        cr_assert(ivm__index_reads(index, &column, 1));
+        cr_assert_eq(ivm__index_probe_cells(index, &keys, IVM__READ_OLD, &column, 1, out, positions), IVM__ROW_NONE);
+        keys = word_keys(index, words + 99, NULL, 2);
+        cr_assert_eq(ivm__index_probe_cells(index, &keys, IVM__READ_OLD, &column, 1, out, positions), 2);
+        cr_assert(cells[0] == 99 && cells[1] == 100 && positions[0] == 0 && positions[1] == 1);
+        ivm__store_commit(&store);
+        ivm__store_commit(&store);
+    }
+    end();
+}
+
 Test(engine_index, old_and_new_row_of_a_key_stand_side_by_side)
 {
     ivm__index *index = words_index(true);

@@ -167,6 +167,41 @@ Test(operators_join, a_row_that_matches_many_comes_in_chunks)
     hand_close(&it);
 }
 
+/* The row before and the row after find the same rows of d, which are looked up once. */
+Test(operators_join, an_updated_row_asks_for_its_partners_once)
+{
+    uint64_t random = 6;
+    join_case join;
+    hand it;
+    ivm_table *tables[CASE_TABLES];
+    hand_bag bags[CASE_TABLES] = { 0 };
+    star_of_one(&join, &it, tables, &random);
+    join.planner->rule = CASE_TELESCOPING;
+    join.planner->skip_empty = true;
+    ivm_batch *batch = hand_batch(&it);
+    for (int64_t k = 0; k < 4; k++) {
+        bag_insert(batch, tables[0], &bags[0], HAND_ROW(k, k, 0, 0), 1);
+    }
+    for (int64_t n = 0; n < 3000; n++) {
+        bag_insert(batch, tables[3], &bags[3], HAND_ROW(n, n % 3, 0, 0), 1 + n % 2);
+    }
+    cr_assert_eq(hand_push(&it, batch), IVM_OK);
+    batch = hand_batch(&it);
+    for (int64_t k = 0; k < 3; k++) { /* the third goes and does not come */
+        bag_insert(batch, tables[0], &bags[0], HAND_ROW(k, k, 0, 0), -1);
+        if (k < 2) {
+            bag_insert(batch, tables[0], &bags[0], HAND_ROW(k, k + 10, 0, 0), 1);
+        }
+    }
+    cr_assert_eq(hand_push(&it, batch), IVM_OK);
+    cr_assert_eq(it.stats.terms_run, 1);
+    cr_assert_eq(it.stats.rows_probed, 3);
+    cr_assert_eq(it.stats.rows_matched, 3000);
+    cr_assert(bags_hold(&join, bags));
+    bags_free(bags);
+    hand_close(&it);
+}
+
 Test(operators_join, a_product_of_large_leaves_is_whole)
 {
     uint64_t random = 7;
