@@ -78,6 +78,15 @@ static inline double ivm__word_float(uint64_t word)
     return value;
 }
 
+static inline bool ivm__chunk_any_negative(const ivm__chunk *chunk)
+{
+    bool negative = false;
+    for (uint32_t i = 0; chunk->weights && i < chunk->rows_count; i++) {
+        negative |= chunk->weights[i] < 0;
+    }
+    return negative;
+}
+
 /* A vector of `rows` cells in the arena, with a null column if asked for (cleared). False: out of memory. */
 bool ivm__vector_make(ivm__arena *arena, ivm__vector *vector, ivm_type type, uint32_t rows, bool nullable);
 /* A chunk with an array of uncarried columns of these types. NULL: out of memory. */

@@ -100,9 +100,8 @@ void ivm__cover_send(const ivm__cover *cover, const ivm__keys *keys)
         uint64_t x = keys->hashes[i] >> 32;
         const void *line = cover->words ? (const void *)&cover->words->words[x * cover->words->capacity >> 32]
                                         : (const void *)&cover->slots[home_of(cover, keys->hashes[i])];
-        __builtin_prefetch(line);
+        ivm__prefetch(line);
     }
-    __asm__ volatile(""); /* see probe_ahead.c */
 }
 
 /* Adds what is missing of a block to `absent`, of which there are `count`. */

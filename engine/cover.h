@@ -27,7 +27,7 @@ typedef struct ivm__cover {
     uint32_t capacity, used;
 } ivm__cover;
 
-/* Indexes of fewer rows are in the cache as they are. */
+/* Indexes of fewer rows are in the cache as they are; from here on a cover is worth it for the codes that it gives. */
 #define IVM__COVER_ROWS_MIN 256u
 /* An index has so many covers at most, for the columns first asked for: each costs every change of the table a write. */
 #define IVM__COVERS_MAX 4u

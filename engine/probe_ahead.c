@@ -1,17 +1,14 @@
 /* Sending for memory before it is asked for: where few keys go through several indexes one after the other, each probe waits for its slots, then for
  * its rows. All of them are sent for at once here, first every index's slots, then every index's rows, so that the chain of probes waits
- * twice in all. Nothing is found or written: a wrong guess costs a line.
- *
- * gcc takes a function that only prefetches for one without effect and drops calls of it; the empty asm is an effect. */
+ * twice in all. Nothing is found or written: a wrong guess costs a line. */
 #include "index_inside.h"
 
 void ivm__index_send_slots(const ivm__index *index, const ivm__keys *keys)
 {
     assert(keys->words_count == index->words_count);
     for (uint32_t i = 0; index->used > 0 && i < keys->rows_count; i++) {
-        __builtin_prefetch(&index->slots[ivm__index_home(index, (uint32_t)(keys->hashes[i] >> 32))]);
+        ivm__prefetch(&index->slots[ivm__index_home(index, (uint32_t)(keys->hashes[i] >> 32))]);
     }
-    __asm__ volatile("");
 }
 
 void ivm__index_send_rows(const ivm__index *index, const ivm__keys *keys)
@@ -19,12 +16,11 @@ void ivm__index_send_rows(const ivm__index *index, const ivm__keys *keys)
     for (uint32_t i = 0; index->used > 0 && i < keys->rows_count; i++) {
         ivm__row_id row = ivm__slot_row(ivm__index_candidate(index, (uint32_t)(keys->hashes[i] >> 32)));
         if (row != IVM__ROW_NONE) {
-            __builtin_prefetch(ivm__store_row(index->store, row));
-            __builtin_prefetch(ivm__store_row(index->store, row) + index->store->layout->stride - 1);
+            ivm__prefetch(ivm__store_row(index->store, row));
+            ivm__prefetch(ivm__store_row(index->store, row) + index->store->layout->stride - 1);
             if (!index->unique) {
-                __builtin_prefetch(ivm__index_place(index, row));
+                ivm__prefetch(ivm__index_place(index, row));
             }
         }
     }
-    __asm__ volatile("");
 }

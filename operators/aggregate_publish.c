@@ -5,6 +5,12 @@
  * A group whose values are as they were changes nothing. Cost: two lines a touched group and its values. */
 #include "aggregate_state.h"
 
+/* The group's row in the result; IVM__ROW_NONE: it has none. */
+static ivm__row_id *row_of(ivm__aggregate *self, uint32_t group)
+{
+    return &ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, group))->row;
+}
+
 /* The values that these groups now have; their group columns only where `having` may read them. */
 static ivm_status read_groups(ivm__aggregate *self, ivm__step *step, const uint32_t *groups, uint32_t count, ivm__chunk **values)
 {
@@ -31,19 +37,19 @@ static ivm_status read_groups(ivm__aggregate *self, ivm__step *step, const uint3
 /* Replaces the group's row by the body at `row`, or takes it away (NULL). */
 static ivm_status publish_row(ivm__aggregate *self, uint32_t group, const uint8_t *row)
 {
-    ivm__group_tail *tail = ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, group));
-    if (row && tail->row != IVM__ROW_NONE) {
-        return ivm__store_update(&self->result, tail->row, row, &tail->row);
+    ivm__row_id *at = row_of(self, group);
+    if (row && *at != IVM__ROW_NONE) {
+        return ivm__store_update(&self->result, *at, row, at);
     }
-    if (tail->row != IVM__ROW_NONE) {
-        IVM_TRY(ivm__store_touch(&self->result, tail->row));
-        ivm__store_weight_set(&self->result, tail->row, 0);
-        tail->row = IVM__ROW_NONE;
+    if (*at != IVM__ROW_NONE) {
+        IVM_TRY(ivm__store_touch(&self->result, *at));
+        ivm__store_weight_set(&self->result, *at, 0);
+        *at = IVM__ROW_NONE;
     }
     if (row) {
-        tail->row = ivm__store_insert(&self->result, 1);
-        memcpy(ivm__store_row(&self->result, tail->row) + IVM__ROW_HEADER, row + IVM__ROW_HEADER, self->result.layout->body_bytes);
-        ivm__store_link(&self->result, tail->row);
+        *at = ivm__store_insert(&self->result, 1);
+        memcpy(ivm__store_row(&self->result, *at) + IVM__ROW_HEADER, row + IVM__ROW_HEADER, self->result.layout->body_bytes);
+        ivm__store_link(&self->result, *at);
     }
     return IVM_OK;
 }
@@ -95,13 +101,13 @@ static uint8_t *write_bodies(ivm__aggregate *self, ivm__step *step, const uint32
         return NULL;
     }
     for (uint32_t i = 0; i < count; i++) {
-        ivm__row_id row = ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, groups[i]))->row;
+        ivm__row_id row = *row_of(self, groups[i]);
         if (row != IVM__ROW_NONE) {
             __builtin_prefetch(ivm__store_row(&self->result, row), 1);
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        ivm__row_id row = ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, groups[i]))->row;
+        ivm__row_id row = *row_of(self, groups[i]);
         rows[i] = bodies + (size_t)i * stride;
         changed[i] = row == IVM__ROW_NONE;
         if (row != IVM__ROW_NONE) {
@@ -154,11 +160,6 @@ static ivm_status publish_in_place(ivm__aggregate *self, ivm__step *step, const 
     }
     ivm__store_overwrite_end(&self->result, changed, count);
     return IVM_OK;
-}
-
-static ivm__row_id *row_of(ivm__aggregate *self, uint32_t group)
-{
-    return &ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, group))->row;
 }
 
 /* Groups that are there; those that have a row already are told apart, once all rows are sent for. */

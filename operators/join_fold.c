@@ -183,15 +183,6 @@ static ivm__chunk *folded_chunk(const ivm__join_run *run, const ivm__join_folded
     return out;
 }
 
-static bool any_negative(const ivm__chunk *chunk)
-{
-    bool negative = false;
-    for (uint32_t i = 0; chunk->weights && i < chunk->rows_count; i++) {
-        negative |= chunk->weights[i] < 0;
-    }
-    return negative;
-}
-
 /* Whether partners may be many, or changed rows are. */
 static bool may_fold(const ivm__join_run *run, const ivm__chunk *chunk)
 {
@@ -200,7 +191,7 @@ static bool may_fold(const ivm__join_run *run, const ivm__chunk *chunk)
     for (uint32_t i = 0; i < run->sources_count; i++) {
         many |= !run->sources[i].index || !run->sources[i].probe->unique;
     }
-    return many && chunk->rows_count > 1 && any_negative(chunk);
+    return many && chunk->rows_count > 1 && ivm__chunk_any_negative(chunk);
 }
 
 ivm_status ivm__join_fold(ivm__join_run *run, ivm__chunk **chunk)

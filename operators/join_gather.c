@@ -95,15 +95,6 @@ static bool weights_append(ivm__leaf_part *part, ivm__arena *arena, const ivm__w
     return true;
 }
 
-static bool any_negative(const ivm__weight *weights, uint32_t count)
-{
-    bool negative = false;
-    for (uint32_t i = 0; i < count; i++) {
-        negative |= weights[i] < 0;
-    }
-    return negative;
-}
-
 ivm_status ivm__leaf_gather(const ivm__join_leaf *leaf, ivm__leaf_parts *parts, ivm__arena *arena, const ivm__chunk *compact)
 {
     for (uint32_t first = 0, count; first < compact->rows_count; first += count) {
@@ -127,7 +118,7 @@ ivm_status ivm__leaf_gather(const ivm__join_leaf *leaf, ivm__leaf_parts *parts, 
         part->chunk.rows_count += count;
     }
     parts->rows += compact->rows_count;
-    parts->negative |= compact->weights && any_negative(compact->weights, compact->rows_count);
+    parts->negative |= ivm__chunk_any_negative(compact);
     return IVM_OK;
 }
 
