@@ -208,16 +208,14 @@ bool ivm__index_reads(const ivm__index *index, const uint32_t *columns, uint32_t
 
 /* The rows of a block's keys: where they lie. Adds to *unlike the bits in which a header differs from that of an untouched row of weight 1. */
 static uint32_t block_word_places(const ivm__index *index, const ivm__keys *keys, uint32_t first, const ivm__row_id *candidates,
-                                  ivm__row_id end, const uint8_t **restrict at, uint32_t *restrict positions, uint64_t *unlike)
+                                  ivm__row_id end, const uint8_t **restrict at, uint32_t *restrict positions, ivm__row_header *unlike)
 {
-    static const ivm__row_header one = { .weight = 1, .touch = 0 };
     const ivm__store *store = index->store;
     uint8_t *const *page = store->pages->rows;
     const uint64_t *words = keys->words + first;
     uint32_t shift = store->page_shift, mask = store->page_mask, count = block_keys(keys, first), found = 0;
     size_t stride = store->layout->stride, offset = store->layout->offsets[index->columns[0]];
-    uint64_t want, differs = 0;
-    memcpy(&want, &one, sizeof want);
+    ivm__row_header one = ivm__header_of_weight(1), differs = 0;
     for (uint32_t i = 0; i < count; i++) {
         ivm__row_id row = candidates[i];
         if (ivm__unlikely(row == IVM__ROW_NONE)) {
@@ -231,7 +229,7 @@ static uint32_t block_word_places(const ivm__index *index, const ivm__keys *keys
             }
             place = page[row >> shift] + (row & mask) * stride;
         }
-        differs |= (ivm__word_at(place) ^ want) | (row >= end);
+        differs |= (ivm__row_header_of(place) ^ one) | (row >= end);
         at[found] = place;
         positions[found++] = first + i;
     }
@@ -256,7 +254,7 @@ uint32_t ivm__index_probe_cells(const ivm__index *index, const ivm__keys *keys, 
     const uint32_t *offsets = index->store->layout->offsets;
     ivm__row_id end = reading == IVM__READ_OLD ? index->store->step_end : IVM__ROW_NONE;
     const uint8_t *at[BLOCK_KEYS];
-    uint64_t unlike = 0;
+    ivm__row_header unlike = 0;
     uint32_t found = 0;
     pipeline blocks;
     pipeline_start(&blocks, index, keys, 0);
