@@ -318,10 +318,11 @@ static void fill(ivm__cover *cover)
     ivm__row_id rows[BLOCK_KEYS];
     uint32_t count = 0;
     for (uint64_t i = 0; i < index->slots_capacity; i++) {
-        if (index->slots[i] == 0) {
+        uint64_t slot = ivm__index_slot(index, (uint32_t)i);
+        if (slot == 0) {
             continue;
         }
-        rows[count] = ivm__slot_row(index->slots[i]);
+        rows[count] = ivm__slot_row(slot);
         __builtin_prefetch(ivm__store_row(index->store, rows[count]));
         if (++count == BLOCK_KEYS) {
             rows_put(cover, rows, count);

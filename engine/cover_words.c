@@ -1,7 +1,7 @@
 /* Words of covers: see cover_words.h. Robin Hood probing: no word stands before one whose home comes earlier, so that a search ends at the first
  * word that is nearer to its own home. Three slots of each key are compared without a branch, then three more of the few not found there. Branches
- * that go by what is in a slot would be guessed wrong for every third key, which costs more than all the comparing. Cost: one line a key, 12.5 to 14
- * bytes; at load a half instead of 0.64 at most 16 to 18, and probes take a twentieth less. A key that comes or goes moves the words up to the next
+ * that go by what is in a slot would be guessed wrong for every third key, which costs more than all the comparing. Cost: one line a key, 12.5 to 16
+ * bytes; at load a half instead of 0.64 at most 16 to 20, and probes take a twentieth less. A key that comes or goes moves the words up to the next
  * free slot. */
 #include "cover_words.h"
 
@@ -227,15 +227,19 @@ void ivm__cover_words_remove(ivm__cover_words *it, uint64_t hash)
 
 /* ---- Room ---------------------------------------------------------------------------------------------------------------------------- */
 
-/* A search looks a few slots past the furthest word, a removal one. */
+/* Past the last home: a search looks a few slots past the furthest word, a removal one. */
+#define WORDS_BEHIND (IVM__WORD_DISTANCES + SLOTS_AT_ONCE)
+
 static size_t words_bytes(uint32_t capacity)
 {
-    return capacity ? ((size_t)capacity + IVM__WORD_DISTANCES + SLOTS_AT_ONCE) * sizeof(uint64_t) : 0;
+    return capacity ? ((size_t)capacity + WORDS_BEHIND) * sizeof(uint64_t) : 0;
 }
 
+/* For so many keys; that the words fill a block puts off the next growth. */
 static uint64_t capacity_for(uint64_t keys)
 {
-    return keys * 25 / 16 + 1;
+    uint64_t least = keys * 25 / 16 + 1;
+    return least > UINT32_MAX ? least : ivm__bytes_fitting(words_bytes((uint32_t)least)) / sizeof(uint64_t) - WORDS_BEHIND;
 }
 
 static void capacity_set(ivm__cover_words *it, uint64_t *words, uint32_t capacity)
@@ -264,8 +268,6 @@ ivm_status ivm__cover_words_reserve(ivm__cover_words *it, uint64_t rows)
     if (it->failed || capacity <= it->capacity) {
         return IVM_OK;
     }
-    uint64_t more = it->capacity + (uint64_t)it->capacity / 8;
-    capacity = capacity < more ? more : capacity;
     uint64_t *words = capacity > UINT32_MAX ? NULL : ivm__allocate_zeroed(it->memory, words_bytes((uint32_t)capacity));
     if (!words) {
         return IVM_OUT_OF_MEMORY;

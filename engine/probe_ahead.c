@@ -9,7 +9,7 @@ void ivm__index_send_slots(const ivm__index *index, const ivm__keys *keys)
 {
     assert(keys->words_count == index->words_count);
     for (uint32_t i = 0; index->used > 0 && i < keys->rows_count; i++) {
-        __builtin_prefetch(&index->slots[ivm__index_home(index, (uint32_t)(keys->hashes[i] >> 32))]);
+        __builtin_prefetch(ivm__index_home_at(index, keys->hashes[i]));
     }
     __asm__ volatile("");
 }
@@ -17,7 +17,7 @@ void ivm__index_send_slots(const ivm__index *index, const ivm__keys *keys)
 void ivm__index_send_rows(const ivm__index *index, const ivm__keys *keys)
 {
     for (uint32_t i = 0; index->used > 0 && i < keys->rows_count; i++) {
-        ivm__row_id row = ivm__slot_row(ivm__index_candidate(index, (uint32_t)(keys->hashes[i] >> 32)));
+        ivm__row_id row = ivm__slot_row(ivm__index_candidate(index, keys->hashes[i]));
         if (row != IVM__ROW_NONE) {
             __builtin_prefetch(ivm__store_row(index->store, row));
             __builtin_prefetch(ivm__store_row(index->store, row) + index->store->layout->stride - 1);

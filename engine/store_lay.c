@@ -80,7 +80,7 @@ static void block_hash(const laying *it, const ivm__row_id *rows, uint32_t count
     for (uint32_t i = 0; i < count; i++) {
         hashes[i] = ivm__index_row_hash(it->index, ivm__store_row(it->delta, rows[i]));
         if (it->index->used) {
-            __builtin_prefetch(&it->index->slots[ivm__index_home(it->index, (uint32_t)(hashes[i] >> 32))]);
+            __builtin_prefetch(ivm__index_home_at(it->index, hashes[i]));
         }
     }
 }
