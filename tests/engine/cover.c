@@ -491,6 +491,44 @@ Test(engine_cover, values_become_many)
     }
 }
 
+/* A small index has words with few codes, and so pairs; they become words when there are many keys, in the middle of a step too, and stay pairs
+ * where memory runs out. */
+Test(engine_cover, pairs_become_words_as_keys_come)
+{
+    for (int undone = 0; undone < 2; undone++) {
+        world *it = begin(64);
+        it->values = FEW;
+        fill(it, 0, 400);
+        commit(it);
+        covers_make(it);
+        cr_assert(!it->covers[0]->words && it->covers[0]->capacity > 0);
+        check(it);
+        bool failed = true;
+        for (uint64_t n = 1; failed; n++) {
+            test_allocator_arm(&it->counted, n);
+            ivm_status status = ivm__store_reserve(&it->store, 3000);
+            failed = test_allocator_disarm(&it->counted);
+            cr_assert_eq(status, failed ? IVM_OUT_OF_MEMORY : IVM_OK);
+            check(it);
+        }
+        cr_assert(it->covers[0]->words && it->covers[0]->capacity == 0);
+        for (uint32_t i = 400; i < 3400; i++) {
+            key_insert(it, i, true);
+        }
+        check(it);
+        if (undone) {
+            undo(it);
+        } else {
+            commit(it);
+        }
+        check(it);
+        step(it, 500);
+        commit(it);
+        check(it);
+        end(it);
+    }
+}
+
 Test(engine_cover, out_of_memory_at_every_call_in_words)
 {
     world *it = begin(63);
