@@ -73,7 +73,7 @@ static void homes_send(const ivm__cover *cover, const uint64_t *hashes, uint32_t
 {
     for (uint32_t i = 0; i < count; i++) {
         homes[i] = home_of(cover, hashes[i]);
-        __builtin_prefetch(&cover->slots[homes[i]]);
+        ivm__prefetch(&cover->slots[homes[i]]);
     }
 }
 
@@ -220,6 +220,70 @@ void ivm__cover_unlink(ivm__cover *cover, ivm__row_id row, uint64_t hash, ivm__r
     }
 }
 
+/* ---- All rows ------------------------------------------------------------------------------------------------------------------------ */
+
+static bool can_be_asked(const ivm__cover *cover)
+{
+    return !cover->words || !cover->words->failed;
+}
+
+static void rows_put(ivm__cover *cover, const ivm__row_id *rows, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        ivm__cover_link(cover, rows[i], ivm__hash_word(key_of(cover, rows[i]), cover->index->store->seed));
+    }
+}
+
+/* Every row that the index holds; where a key has two, either may stand in the cover until one goes. Slots and pairs are in the order of the
+ * hash both, so that pairs are written one after the other; the rows are sent for a block ahead. Words that fail are left at once. */
+static void fill(ivm__cover *cover)
+{
+    const ivm__index *index = cover->index;
+    ivm__row_id rows[BLOCK_KEYS];
+    uint32_t count = 0;
+    for (uint64_t i = 0; i < index->slots_capacity && can_be_asked(cover); i++) {
+        uint64_t slot = ivm__index_slot(index, (uint32_t)i);
+        if (slot == 0) {
+            continue;
+        }
+        rows[count] = ivm__slot_row(slot);
+        ivm__prefetch(ivm__store_row(index->store, rows[count]));
+        if (++count == BLOCK_KEYS) {
+            rows_put(cover, rows, count);
+            count = 0;
+        }
+    }
+    rows_put(cover, rows, count);
+}
+
+/* Some codes are left over for what comes, or the cover would soon have to be made again. */
+static bool words_serve(const ivm__cover_words *words)
+{
+    return !words->failed && words->codes.count <= (3u << words->codes.bits) / 4;
+}
+
+/* Words for so many rows in an empty cover or instead of its pairs, if they serve. */
+static ivm_status words_make(ivm__cover *cover, uint64_t rows)
+{
+    const ivm__store *store = cover->index->store;
+    IVM_TRY(ivm__cover_words_make(store->memory, store->seed, rows, &cover->words));
+    cover->words_tried = rows;
+    if (!cover->words) {
+        return IVM_OK;
+    }
+    fill(cover);
+    if (words_serve(cover->words)) {
+        ivm__release(store->memory, cover->slots, cover->capacity * sizeof *cover->slots);
+        cover->slots = NULL;
+        cover->capacity = cover->used = 0;
+        cover->has_free = false;
+    } else {
+        ivm__cover_words_free(cover->words);
+        cover->words = NULL;
+    }
+    return IVM_OK;
+}
+
 /* ---- Room ---------------------------------------------------------------------------------------------------------------------------- */
 
 static ivm__cover_slot *slots_make(const ivm__cover *cover, uint32_t capacity)
@@ -258,6 +322,13 @@ ivm_status ivm__cover_reserve(ivm__cover *cover, uint64_t rows)
     uint64_t needed = cover->used + rows + 1, capacity = needed * 2;
     if (capacity <= cover->capacity) {
         return IVM_OK;
+    }
+    uint64_t all = cover->index->used + rows;
+    if (all / 2 >= cover->words_tried) {
+        IVM_TRY(words_make(cover, all));
+        if (cover->words) {
+            return IVM_OK;
+        }
     }
     uint64_t half_more = cover->capacity + (uint64_t)cover->capacity / 2;
     capacity = capacity < half_more ? half_more : capacity;
@@ -302,62 +373,17 @@ uint64_t ivm__cover_bytes(const ivm__cover *cover)
 
 /* ---- Making -------------------------------------------------------------------------------------------------------------------------- */
 
-static void rows_put(ivm__cover *cover, const ivm__row_id *rows, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        ivm__cover_link(cover, rows[i], ivm__hash_word(key_of(cover, rows[i]), cover->index->store->seed));
-    }
-}
-
-/* Every row that the index holds; where a key has two, either may stand in the cover until one goes. Slots and pairs are in the order of the
- * hash both, so that pairs are written one after the other; the rows are sent for a block ahead. */
-static void fill(ivm__cover *cover)
-{
-    const ivm__index *index = cover->index;
-    ivm__row_id rows[BLOCK_KEYS];
-    uint32_t count = 0;
-    for (uint64_t i = 0; i < index->slots_capacity; i++) {
-        if (index->slots[i] == 0) {
-            continue;
-        }
-        rows[count] = ivm__slot_row(index->slots[i]);
-        __builtin_prefetch(ivm__store_row(index->store, rows[count]));
-        if (++count == BLOCK_KEYS) {
-            rows_put(cover, rows, count);
-            count = 0;
-        }
-    }
-    rows_put(cover, rows, count);
-}
-
-/* Some codes are left over for what comes, or the cover would soon have to be made again. */
-static bool words_serve(const ivm__cover_words *words)
-{
-    return !words->failed && words->codes.count <= (3u << words->codes.bits) / 4;
-}
-
 /* Fills a cover that is empty: in words if they serve, else in pairs. On failure it is empty. */
 static ivm_status make(ivm__cover *cover)
 {
-    const ivm__store *store = cover->index->store;
-    uint64_t rows = cover->index->used + store->reserved;
-    IVM_TRY(ivm__cover_words_make(store->memory, store->seed, rows, &cover->words));
+    uint64_t rows = cover->index->used + cover->index->store->reserved;
+    IVM_TRY(words_make(cover, rows));
     if (cover->words) {
-        fill(cover);
-        if (words_serve(cover->words)) {
-            return IVM_OK;
-        }
-        ivm__cover_words_free(cover->words);
-        cover->words = NULL;
+        return IVM_OK;
     }
     IVM_TRY(ivm__cover_reserve(cover, rows));
     fill(cover);
     return IVM_OK;
-}
-
-static bool can_be_asked(const ivm__cover *cover)
-{
-    return !cover->words || !cover->words->failed;
 }
 
 /* One whose words failed is made again; where that fails too they stay. */

@@ -1,6 +1,6 @@
 /* Covers: a unique index over one 8-byte key and one 8-byte column in one table, so that a probe that reads that column alone costs one cache line
  * instead of two. Where the column has few values, as those grouped by have, it is a word of 8 bytes a key with a code for the cell (cover_words.h);
- * else pairs {key, cell}, at load a third to a half, where three of four are found in their home slot. The capacity is no power of
+ * else pairs {key, cell}, until there are so many keys that words have codes enough, at load a third to a half, where three of four are found in their home slot. The capacity is no power of
  * two, so that the table is no larger than it must be. A cover follows its index row by row. While a step holds an old and a new row of one key its cell is that of either:
  * it is asked only where no row is touched.
  *
@@ -25,6 +25,7 @@ typedef struct ivm__cover {
     uint64_t free_cell;
     ivm__cover_slot *slots;
     uint32_t capacity, used;
+    uint64_t words_tried; /* for so many rows words would not do: the more there are, the more codes words have */
 } ivm__cover;
 
 /* Indexes of fewer rows are in the cache as they are; from here on a cover is worth it for the codes that it gives. */

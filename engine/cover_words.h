@@ -4,7 +4,7 @@
  *     hash >> 32 = x     x * capacity = home << 32 | low          word = {low >> log2(capacity), hash's lower half | distance from home | code}
  *
  * Two hashes with one home have `low` at least the capacity apart: the bits kept of it tell them apart. Words stand in the order of their
- * homes, where at load a half none is ever far from its own, and the array ends that far behind the last home: nothing wraps. */
+ * homes, where at load two thirds none is ever far from its own, and the array ends that far behind the last home: nothing wraps. */
 #ifndef IVM__COVER_WORDS_H
 #define IVM__COVER_WORDS_H
 

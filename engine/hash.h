@@ -20,11 +20,18 @@ static inline uint64_t ivm__hash_fold(uint64_t hash, uint64_t word)
     return folded ^ (hash << 31 | hash >> 33);
 }
 
-static inline uint64_t ivm__hash_words(const uint64_t *words, uint32_t count, uint64_t seed)
+/* The words need not be aligned. */
+static inline uint64_t ivm__hash_words(const void *words, uint32_t count, uint64_t seed)
 {
-    uint64_t hash = ivm__hash_word(count ? words[0] : 0, seed);
+    const uint8_t *at = words;
+    uint64_t word = 0;
+    if (count) {
+        memcpy(&word, at, sizeof word);
+    }
+    uint64_t hash = ivm__hash_word(word, seed);
     for (uint32_t i = 1; i < count; i++) {
-        hash = ivm__hash_fold(hash, words[i]);
+        memcpy(&word, at + i * sizeof word, sizeof word);
+        hash = ivm__hash_fold(hash, word);
     }
     return count > 1 ? ivm__hash_word(hash, seed) : hash;
 }

@@ -7,7 +7,13 @@
 /* Whether the weight fits a row's header. */
 static inline bool ivm__weight_is_narrow(ivm__weight weight)
 {
-    return weight > INT32_MIN && weight <= INT32_MAX;
+    return weight > IVM__WEIGHT_HEAVY && weight < -IVM__WEIGHT_HEAVY;
+}
+
+/* The header that tells of this weight. */
+static inline ivm__row_header ivm__header_of_any(ivm__weight weight)
+{
+    return ivm__header_of_weight(ivm__weight_is_narrow(weight) ? (int32_t)weight : IVM__WEIGHT_HEAVY);
 }
 
 /* At the end of a step: changes the entry of a row that is among the first `sorted`, or appends one. Room was reserved. Weight 0: the entry

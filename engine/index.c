@@ -13,9 +13,25 @@
 #define SLOTS_DOUBLE_MAX 4096u /* above, they grow by a quarter */
 #define SLOTS_KEPT_MAX 1024u   /* when an index is cleared, whatever it held */
 
-static size_t slots_bytes(uint64_t capacity)
+static size_t slots_bytes(uint64_t capacity, bool narrow)
 {
-    return capacity * sizeof(uint64_t);
+    return capacity * (narrow ? sizeof(uint32_t) : sizeof(uint64_t));
+}
+
+static uint64_t limit_of(const ivm__index *index)
+{
+    return ivm__slots_limit(index->slots_capacity, index->narrow != NULL);
+}
+
+static size_t held_bytes(const ivm__index *index)
+{
+    return slots_bytes(index->slots_capacity, index->narrow != NULL);
+}
+
+static void slots_release(ivm__index *index)
+{
+    ivm__release(index->store->memory, index->slots, held_bytes(index));
+    ivm__release(index->store->memory, index->narrow, held_bytes(index));
 }
 
 static void columns_describe(ivm__index *index)
@@ -61,7 +77,7 @@ void ivm__index_free(ivm__index *index)
     }
     ivm__memory *memory = index->store->memory;
     ivm__index_covers_drop(index);
-    ivm__release(memory, index->slots, slots_bytes(index->slots_capacity));
+    slots_release(index);
     ivm__lists_free(index);
     ivm__release(memory, index->columns, index->columns_count * sizeof *index->columns);
     ivm__release(memory, index, sizeof *index);
@@ -69,7 +85,7 @@ void ivm__index_free(ivm__index *index)
 
 uint64_t ivm__index_bytes(const ivm__index *index)
 {
-    uint64_t bytes = sizeof *index + index->columns_count * sizeof *index->columns + slots_bytes(index->slots_capacity);
+    uint64_t bytes = sizeof *index + index->columns_count * sizeof *index->columns + held_bytes(index);
     for (const ivm__cover *cover = index->covers; cover; cover = cover->next) {
         bytes += ivm__cover_bytes(cover);
     }
@@ -82,14 +98,15 @@ void ivm__index_clear(ivm__index *index)
     if (index->used == 0) {
         return;
     }
-    if (index->slots_capacity > SLOTS_KEPT_MAX && ivm__slots_limit(index->slots_capacity / 8) > index->used) {
-        ivm__release(index->store->memory, index->slots, slots_bytes(index->slots_capacity));
+    if (index->slots_capacity > SLOTS_KEPT_MAX && limit_of(index) / 8 > index->used) {
+        slots_release(index);
         index->slots = NULL;
+        index->narrow = NULL;
         index->slots_capacity = 0;
     } else {
-        memset(index->slots, 0, slots_bytes(index->slots_capacity));
+        memset(index->narrow ? (void *)index->narrow : (void *)index->slots, 0, held_bytes(index));
     }
-    index->used = index->doubles = 0;
+    index->used = index->doubles = index->far = 0;
     for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
         ivm__cover_clear(cover);
     }
@@ -98,54 +115,80 @@ void ivm__index_clear(ivm__index *index)
 
 /* ---- Room ------------------------------------------------------------------------------------------------------------------------ */
 
-static void slot_place(ivm__index *index, uint64_t slot)
+static void slot_put(ivm__index *index, uint64_t hash, ivm__row_id row)
 {
-    uint32_t at = ivm__index_home(index, ivm__slot_tag(slot));
+    ivm__slot_aim aim = ivm__index_aim(index, hash);
+    if (index->narrow) {
+        ivm__narrow_put(index, aim, row);
+        return;
+    }
+    uint32_t at = aim.home;
     while (index->slots[at] != 0) {
         at = ivm__index_next(index, at);
     }
-    index->slots[at] = slot;
+    index->slots[at] = (uint64_t)aim.tag << 32 | (row + 1);
 }
 
-static ivm_status slots_grow(ivm__index *index, uint64_t capacity)
+/* As much of a slot's hash as those of the other index need. */
+static uint64_t slot_hash(const ivm__index *index, uint32_t at, const ivm__index *other)
 {
-    uint64_t *slots = ivm__allocate_zeroed(index->store->memory, slots_bytes(capacity));
+    if (!index->narrow) {
+        return index->slots[at] >> 32 << 32;
+    }
+    return other->narrow ? ivm__narrow_hash(index, at)
+                         : ivm__index_row_hash(index, ivm__store_row(index->store, ivm__slot_row(ivm__index_slot(index, at))));
+}
+
+static ivm_status slots_grow(ivm__index *index, uint64_t capacity, bool narrow)
+{
+    void *slots = ivm__allocate_zeroed(index->store->memory, slots_bytes(capacity, narrow));
     if (!slots) {
         return IVM_OUT_OF_MEMORY;
     }
-    uint64_t *old = index->slots, old_capacity = index->slots_capacity;
-    index->slots = slots;
+    ivm__index old = *index;
+    index->narrow = narrow ? slots : NULL;
+    index->slots = narrow ? NULL : slots;
     index->slots_capacity = capacity;
-    for (uint64_t i = 0; i < old_capacity; i++) {
-        if (old[i] != 0) {
-            slot_place(index, old[i]);
+    index->row_bits = narrow ? ivm__narrow_row_bits(capacity) : 0;
+    index->far = 0;
+    for (uint64_t i = 0; i < old.slots_capacity; i++) {
+        uint64_t slot = ivm__index_slot(&old, (uint32_t)i);
+        if (slot != 0) {
+            slot_put(index, slot_hash(&old, (uint32_t)i, index), ivm__slot_row(slot));
         }
     }
-    ivm__release(index->store->memory, old, slots_bytes(old_capacity));
+    slots_release(&old);
     return IVM_OK;
 }
 
 /* For so many slots in use; the next growth shall not come soon. 0: there cannot be so many. */
-static uint64_t capacity_for(uint64_t capacity, uint64_t needed)
+static uint64_t capacity_for(uint64_t capacity, uint64_t needed, bool narrow)
 {
-    uint64_t grown = capacity < SLOTS_DOUBLE_MAX ? capacity * 2 : capacity + capacity / 4;
-    uint64_t least = (needed + 2) / 3 * 4; /* a multiple of 4, as limits are taken of it */
-    grown = ((grown > least ? grown : least) + 3) & ~(uint64_t)3;
+    uint64_t least = narrow ? (needed + 3) / 4 * 5 : (needed + 2) / 3 * 4; /* of which limits are taken */
+    uint64_t grown = capacity < SLOTS_DOUBLE_MAX ? capacity * 2 : capacity + 1;
+    grown = grown > least ? grown : least;
     grown = grown > SLOTS_MIN ? grown : SLOTS_MIN;
+    grown = ivm__bytes_fitting(slots_bytes(grown, narrow)) / slots_bytes(1, narrow);
+    grown = narrow ? (grown + 63) & ~(uint64_t)63 : (grown + 3) & ~(uint64_t)3;
     grown = grown < SLOTS_MAX ? grown : SLOTS_MAX;
-    return ivm__slots_limit(grown) < needed ? 0 : grown;
+    return ivm__slots_limit(grown, narrow) < needed ? 0 : grown;
+}
+
+static ivm_status slots_reserve(ivm__index *index, uint64_t needed, uint64_t ids_end)
+{
+    if (limit_of(index) >= needed && index->slots_capacity && (!index->narrow || ids_end < (uint64_t)1 << index->row_bits)) {
+        return IVM_OK;
+    }
+    uint64_t before = limit_of(index) >= needed ? 0 : index->slots_capacity;
+    uint64_t capacity = capacity_for(before, needed, true);
+    bool narrow = capacity && ivm__narrow_serves(index, capacity, ids_end);
+    capacity = narrow ? capacity : capacity_for(before, needed, false);
+    return capacity ? slots_grow(index, capacity, narrow) : IVM_OUT_OF_MEMORY;
 }
 
 ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows)
 {
-    uint64_t needed = index->used + rows;
-    if (ivm__slots_limit(index->slots_capacity) < needed || !index->slots) {
-        uint64_t capacity = capacity_for(index->slots_capacity, needed);
-        if (capacity == 0) {
-            return IVM_OUT_OF_MEMORY;
-        }
-        IVM_TRY(slots_grow(index, capacity));
-    }
+    IVM_TRY(slots_reserve(index, index->used + rows, index->store->rows_end + rows));
     for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
         IVM_TRY(ivm__cover_reserve(cover, rows));
     }
@@ -162,12 +205,13 @@ static void slot_row_set(ivm__index *index, uint32_t at, ivm__row_id row)
 
 void ivm__index_link_at(ivm__index *index, ivm__row_id row, uint64_t hash, uint32_t at)
 {
-    assert(index->used < ivm__slots_limit(index->slots_capacity));
-    uint32_t tag = (uint32_t)(hash >> 32);
+    assert(index->used < limit_of(index));
+    ivm__slot_aim aim = ivm__index_aim(index, hash);
+    at = index->narrow ? aim.home : at; /* others may have moved it on */
     const uint8_t *key = ivm__store_row(index->store, row);
     bool doubled = false;
-    for (uint64_t slot; (slot = index->slots[at]) != 0; at = ivm__index_next(index, at)) {
-        if (doubled || ivm__slot_tag(slot) != tag) {
+    for (uint64_t slot; (slot = ivm__index_slot(index, at)) != 0; at = ivm__index_next(index, at)) {
+        if (doubled || ivm__slot_tag(slot) != aim.tag) {
             continue;
         }
         assert(ivm__slot_row(slot) != row);
@@ -180,7 +224,11 @@ void ivm__index_link_at(ivm__index *index, ivm__row_id row, uint64_t hash, uint3
         }
         doubled = true;
     }
-    index->slots[at] = (uint64_t)tag << 32 | (row + 1);
+    if (index->narrow) {
+        ivm__narrow_put(index, aim, row);
+    } else {
+        index->slots[at] = (uint64_t)aim.tag << 32 | (row + 1);
+    }
     index->used++;
     index->doubles += doubled;
     for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
@@ -194,7 +242,7 @@ void ivm__index_link_at(ivm__index *index, ivm__row_id row, uint64_t hash, uint3
 
 void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
 {
-    ivm__index_link_at(index, row, hash, ivm__index_home(index, (uint32_t)(hash >> 32)));
+    ivm__index_link_at(index, row, hash, ivm__index_aim(index, hash).home);
 }
 
 void ivm__index_link(ivm__index *index, ivm__row_id row)
@@ -205,11 +253,11 @@ void ivm__index_link(ivm__index *index, ivm__row_id row)
 /* ---- Rows go --------------------------------------------------------------------------------------------------------------------- */
 
 /* The row has a slot. */
-static uint32_t slot_of(const ivm__index *index, ivm__row_id row, uint32_t tag)
+static uint32_t slot_of(const ivm__index *index, ivm__row_id row, uint64_t hash)
 {
-    uint32_t at = ivm__index_home(index, tag);
-    while (ivm__slot_row(index->slots[at]) != row) {
-        assert(index->slots[at] != 0);
+    uint32_t at = ivm__index_aim(index, hash).home;
+    while (ivm__slot_row(ivm__index_slot(index, at)) != row) {
+        assert(ivm__index_slot(index, at) != 0);
         at = ivm__index_next(index, at);
     }
     return at;
@@ -219,24 +267,24 @@ static void slot_remove(ivm__index *index, uint32_t hole)
 {
     uint64_t slot;
     for (uint32_t at = ivm__index_next(index, hole); (slot = index->slots[at]) != 0; at = ivm__index_next(index, at)) {
-        uint32_t home = ivm__index_home(index, ivm__slot_tag(slot));
+        uint32_t home = ivm__aim_wide(index, slot).home;
         if (ivm__index_distance(index, home, at) >= ivm__index_distance(index, hole, at)) {
             index->slots[hole] = slot;
             hole = at;
         }
     }
     index->slots[hole] = 0;
-    index->used--;
 }
 
 /* Another row of the row's key, or IVM__ROW_NONE. */
-static ivm__row_id another_of_key(const ivm__index *index, ivm__row_id row, uint32_t tag)
+static ivm__row_id another_of_key(const ivm__index *index, ivm__row_id row, uint64_t hash)
 {
     const uint8_t *key = ivm__store_row(index->store, row);
+    ivm__slot_aim aim = ivm__index_aim(index, hash);
     uint64_t slot;
-    for (uint32_t at = ivm__index_home(index, tag); (slot = index->slots[at]) != 0; at = ivm__index_next(index, at)) {
+    for (uint32_t at = aim.home; (slot = ivm__index_slot(index, at)) != 0; at = ivm__index_next(index, at)) {
         ivm__row_id other = ivm__slot_row(slot);
-        if (ivm__slot_tag(slot) == tag && other != row && ivm__index_rows_equal(index, ivm__store_row(index->store, other), key)) {
+        if (ivm__slot_tag(slot) == aim.tag && other != row && ivm__index_rows_equal(index, ivm__store_row(index->store, other), key)) {
             return other;
         }
     }
@@ -245,18 +293,22 @@ static ivm__row_id another_of_key(const ivm__index *index, ivm__row_id row, uint
 
 void ivm__index_unlink_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
 {
-    uint32_t tag = (uint32_t)(hash >> 32);
     if (!index->unique && *ivm__index_place(index, row) != IVM__ROW_NONE) {
         ivm__row_id representative = ivm__list_remove(index, row);
         if (representative != IVM__ROW_NONE) {
-            slot_row_set(index, slot_of(index, row, tag), representative);
+            slot_row_set(index, slot_of(index, row, hash), representative);
         }
         return;
     }
-    uint32_t at = slot_of(index, row, tag);
-    ivm__row_id another = index->doubles ? another_of_key(index, row, tag) : IVM__ROW_NONE;
+    uint32_t at = slot_of(index, row, hash);
+    ivm__row_id another = index->doubles ? another_of_key(index, row, hash) : IVM__ROW_NONE;
     index->doubles -= another != IVM__ROW_NONE;
-    slot_remove(index, at);
+    if (index->narrow) {
+        ivm__narrow_remove(index, at);
+    } else {
+        slot_remove(index, at);
+    }
+    index->used--;
     for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
         ivm__cover_unlink(cover, row, hash, another);
     }

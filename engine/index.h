@@ -1,6 +1,6 @@
 /* Indexes: from a key to the rows of a store that hold it. Slots of 8 bytes {32 bits of the hash, row id + 1} with linear probing; the home
- * slot comes from those 32 bits, so that growing and removing never touch a row. Load at most three quarters, at least 0.6
- * while a large one grows.
+ * slot comes from those 32 bits, so that growing and removing never touch a row. Those of a unique index have 4 bytes up to some million rows
+ * (index_narrow.c). Load at most three quarters, or four fifths where slots are narrow; at least 0.6 while a large one grows.
  * A unique index gives every row a slot; while a step holds an old and a new row of one key, `doubles` > 0 and probes look past a match that the
  * step touched or appended, as it did both of them. Any other index has one slot a distinct key, and the rows of a key that has several stand in a
  * list of blocks of one cache line.
@@ -34,7 +34,10 @@ typedef struct ivm__index {
     bool unique;
     uint32_t doubles; /* unique: rows that share their key with another */
     uint64_t *slots;
+    uint32_t *narrow;          /* instead of them where it serves; see index_narrow.c */
     uint64_t slots_capacity;   /* at most 2^32; 0: none yet */
+    uint32_t row_bits;         /* of a narrow slot */
+    uint32_t far;              /* narrow slots that are 64 or more from their homes */
     uint32_t used;             /* slots in use */
     struct ivm__cover *covers; /* unique: see cover.h */
     ivm__segments places;      /* uint32_t by row id: block * 16 + where in it; IVM__ROW_NONE: the only row of its key. None where unique */

@@ -12,17 +12,19 @@
  * together for the next, without a branch that goes by what is in a slot: how far a row's slot is from its home nobody can predict. */
 static void slots_find(const ivm__index *index, const uint64_t *hashes, uint32_t count, uint32_t *at)
 {
-    const uint64_t *slots = index->slots;
+    uint32_t tags[BLOCK_ROWS];
     uint8_t seeking[BLOCK_ROWS];
     for (uint32_t i = 0; i < count; i++) {
-        at[i] = ivm__index_home(index, (uint32_t)(hashes[i] >> 32));
+        ivm__slot_aim aim = ivm__index_aim(index, hashes[i]);
+        at[i] = aim.home;
+        tags[i] = aim.tag;
         seeking[i] = (uint8_t)i;
     }
     while (count > 0) {
         uint32_t left = 0;
         for (uint32_t j = 0; j < count; j++) {
-            uint32_t i = seeking[j], tag = (uint32_t)(hashes[i] >> 32), here = at[i], behind = ivm__index_next(index, here);
-            uint64_t first = slots[here], second = slots[behind];
+            uint32_t i = seeking[j], tag = tags[i], here = at[i], behind = ivm__index_next(index, here);
+            uint64_t first = ivm__index_slot(index, here), second = ivm__index_slot(index, behind);
             bool is_first = (first == 0) | (ivm__slot_tag(first) == tag), is_second = (second == 0) | (ivm__slot_tag(second) == tag);
             at[i] = is_first ? here : is_second ? behind : ivm__index_next(index, behind);
             seeking[left] = (uint8_t)i;
@@ -35,7 +37,7 @@ static void slots_find(const ivm__index *index, const uint64_t *hashes, uint32_t
 static void candidates_prefetch(const ivm__index *index, const uint32_t *at, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        ivm__row_id other = ivm__slot_row(index->slots[at[i]]);
+        ivm__row_id other = ivm__slot_row(ivm__index_slot(index, at[i]));
         if (other == IVM__ROW_NONE) {
             continue;
         }
@@ -50,7 +52,7 @@ static void candidates_prefetch(const ivm__index *index, const uint32_t *at, uin
 static void blocks_prefetch(const ivm__index *index, const uint32_t *at, uint32_t count)
 {
     for (uint32_t i = 0; !index->unique && i < count; i++) {
-        ivm__row_id other = ivm__slot_row(index->slots[at[i]]);
+        ivm__row_id other = ivm__slot_row(ivm__index_slot(index, at[i]));
         if (other != IVM__ROW_NONE && *ivm__index_place(index, other) != IVM__ROW_NONE) {
             ivm__prefetch_write(ivm__block_at(index, *ivm__index_place(index, other)));
         }
@@ -61,7 +63,7 @@ static void slots_prefetch(const ivm__index *index, const ivm__row_id *rows, uin
 {
     for (uint32_t i = 0; i < count; i++) {
         hashes[i] = ivm__index_row_hash(index, ivm__store_row(index->store, rows[i]));
-        ivm__prefetch_write(&index->slots[ivm__index_home(index, (uint32_t)(hashes[i] >> 32))]);
+        ivm__prefetch_write(ivm__index_home_at(index, hashes[i]));
     }
 }
 

@@ -26,25 +26,75 @@ static inline uint64_t ivm__index_distance(const ivm__index *index, uint32_t fro
     return to >= from ? to - from : to + index->slots_capacity - from;
 }
 /* How many of so many slots may be in use. */
-static inline uint64_t ivm__slots_limit(uint64_t capacity)
+static inline uint64_t ivm__slots_limit(uint64_t capacity, bool narrow)
 {
-    return capacity == (uint64_t)1 << 32 ? IVM_TABLE_ROWS_MAX : capacity / 4 * 3;
+    return capacity == (uint64_t)1 << 32 ? IVM_TABLE_ROWS_MAX : narrow ? capacity / 5 * 4 : capacity / 4 * 3;
 }
+
+#define IVM__NARROW_HASH_BITS 25u
+#define IVM__NARROW_HOME_SHIFT 26u /* the 6 bits above tell the home */
+#define IVM__NARROW_ROW_BITS_MAX 21u
+
+static inline uint32_t ivm__narrow_row_bits(uint64_t capacity)
+{
+    return 64 - (uint32_t)__builtin_clzll(capacity);
+}
+
+/* Where the slots of a hash begin, and what they keep of it. */
+typedef struct ivm__slot_aim {
+    uint32_t home, tag;
+} ivm__slot_aim;
+
 /* There must be slots. */
-static inline uint32_t ivm__index_home(const ivm__index *index, uint32_t tag)
+static inline ivm__slot_aim ivm__aim_wide(const ivm__index *index, uint64_t hash)
 {
-    return (uint32_t)(tag * index->slots_capacity >> 32);
+    return (ivm__slot_aim){ (uint32_t)((hash >> 32) * index->slots_capacity >> 32), (uint32_t)(hash >> 32) };
 }
-/* The first slot from the tag's home on that has the tag or is free: what a key's row is looked for in first. */
-static inline uint64_t ivm__index_candidate(const ivm__index *index, uint32_t tag)
+static inline ivm__slot_aim ivm__aim_narrow(const ivm__index *index, uint64_t hash)
 {
-    for (uint32_t at = ivm__index_home(index, tag);; at = ivm__index_next(index, at)) {
-        uint64_t slot = index->slots[at];
-        if (slot == 0 || ivm__slot_tag(slot) == tag) {
+    uint64_t product = (hash >> (64 - IVM__NARROW_HASH_BITS)) * index->slots_capacity;
+    uint32_t tag = (uint32_t)(product >> (index->row_bits - 1)) & (UINT32_MAX >> index->row_bits);
+    return (ivm__slot_aim){ (uint32_t)(product >> IVM__NARROW_HASH_BITS), tag };
+}
+static inline ivm__slot_aim ivm__index_aim(const ivm__index *index, uint64_t hash)
+{
+    return index->narrow ? ivm__aim_narrow(index, hash) : ivm__aim_wide(index, hash);
+}
+static inline uint64_t ivm__slot_of_narrow(const ivm__index *index, uint32_t narrow)
+{
+    uint64_t tag = narrow >> index->row_bits;
+    return tag << 32 | (narrow & (((uint32_t)1 << index->row_bits) - 1));
+}
+/* A slot as if it were wide. */
+static inline uint64_t ivm__index_slot(const ivm__index *index, uint32_t at)
+{
+    return index->narrow ? ivm__slot_of_narrow(index, index->narrow[at]) : index->slots[at];
+}
+static inline const void *ivm__index_home_at(const ivm__index *index, uint64_t hash)
+{
+    ivm__slot_aim aim = ivm__index_aim(index, hash);
+    return index->narrow ? (const void *)&index->narrow[aim.home] : (const void *)&index->slots[aim.home];
+}
+/* The first slot from the hash's home on that has its tag or is free: what a key's row is looked for in first. */
+static inline uint64_t ivm__index_candidate(const ivm__index *index, uint64_t hash)
+{
+    ivm__slot_aim aim = ivm__index_aim(index, hash);
+    for (uint32_t at = aim.home;; at = ivm__index_next(index, at)) {
+        uint64_t slot = ivm__index_slot(index, at);
+        if (slot == 0 || ivm__slot_tag(slot) == aim.tag) {
             return slot;
         }
     }
 }
+
+/* Narrow slots: whether so many serve for row ids below ids_end. */
+bool ivm__narrow_serves(const ivm__index *index, uint64_t capacity, uint64_t ids_end);
+/* Adds a slot behind those of its home; there is room. */
+void ivm__narrow_put(ivm__index *index, ivm__slot_aim aim, ivm__row_id row);
+void ivm__narrow_remove(ivm__index *index, uint32_t at);
+/* What a slot's place and contents tell of its hash: its upper IVM__NARROW_HASH_BITS at least. */
+uint64_t ivm__narrow_hash(const ivm__index *index, uint32_t at);
+const char *ivm__narrow_validate(const ivm__index *index); /* of slots whose rows stand; for tests */
 
 /* ---- Keys in rows ---------------------------------------------------------------------------------------------------------------- */
 
@@ -142,7 +192,7 @@ ivm__row_id ivm__list_remove(ivm__index *index, ivm__row_id row);
 
 /* Links a row whose hash is known; there is room. Unlinks one. */
 void ivm__index_link_hashed(ivm__index *index, ivm__row_id row, uint64_t hash);
-/* The same, the search for its slot begun here: from its home up to here no slot is free or has its tag. */
+/* The same, the search for its slot begun here: from its home up to here no slot was free or had its tag when rows began to be linked. */
 void ivm__index_link_at(ivm__index *index, ivm__row_id row, uint64_t hash, uint32_t at);
 void ivm__index_unlink_hashed(ivm__index *index, ivm__row_id row, uint64_t hash);
 

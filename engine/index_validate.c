@@ -6,19 +6,20 @@ static bool row_stands(const ivm__store *store, ivm__row_id row)
     return row < store->rows_end && ivm__row_is_linked(ivm__store_row(store, row));
 }
 
-static uint32_t row_tag(const ivm__index *index, ivm__row_id row)
+static ivm__slot_aim row_aim(const ivm__index *index, ivm__row_id row)
 {
-    return (uint32_t)(ivm__index_row_hash(index, ivm__store_row(index->store, row)) >> 32);
+    return ivm__index_aim(index, ivm__index_row_hash(index, ivm__store_row(index->store, row)));
 }
 
 /* Whether a slot of the same key comes earlier on the way from their home. */
 static bool key_is_earlier(const ivm__index *index, uint32_t of)
 {
-    uint32_t tag = ivm__slot_tag(index->slots[of]);
-    const uint8_t *key = ivm__store_row(index->store, ivm__slot_row(index->slots[of]));
-    for (uint32_t at = ivm__index_home(index, tag); at != of; at = ivm__index_next(index, at)) {
-        uint64_t slot = index->slots[at];
-        if (ivm__slot_tag(slot) == tag && ivm__index_rows_equal(index, ivm__store_row(index->store, ivm__slot_row(slot)), key)) {
+    ivm__row_id row = ivm__slot_row(ivm__index_slot(index, of));
+    const uint8_t *key = ivm__store_row(index->store, row);
+    ivm__slot_aim aim = row_aim(index, row);
+    for (uint32_t at = aim.home; at != of; at = ivm__index_next(index, at)) {
+        uint64_t slot = ivm__index_slot(index, at);
+        if (ivm__slot_tag(slot) == aim.tag && ivm__index_rows_equal(index, ivm__store_row(index->store, ivm__slot_row(slot)), key)) {
             return true;
         }
     }
@@ -27,15 +28,15 @@ static bool key_is_earlier(const ivm__index *index, uint32_t of)
 
 static const char *slot_validate(const ivm__index *index, uint32_t at)
 {
-    ivm__row_id row = ivm__slot_row(index->slots[at]);
+    ivm__row_id row = ivm__slot_row(ivm__index_slot(index, at));
     if (!row_stands(index->store, row)) {
         return "a slot of a row that does not stand in the store";
     }
-    if (row_tag(index, row) != ivm__slot_tag(index->slots[at])) {
+    if (row_aim(index, row).tag != ivm__slot_tag(ivm__index_slot(index, at))) {
         return "a slot whose tag is not its row's";
     }
-    for (uint32_t before = ivm__index_home(index, ivm__slot_tag(index->slots[at])); before != at; before = ivm__index_next(index, before)) {
-        if (index->slots[before] == 0) {
+    for (uint32_t before = row_aim(index, row).home; before != at; before = ivm__index_next(index, before)) {
+        if (ivm__index_slot(index, before) == 0) {
             return "a free slot before a slot's place";
         }
     }
@@ -103,7 +104,8 @@ typedef struct counts {
 static const char *slots_validate(const ivm__index *index, counts *counted)
 {
     for (uint64_t at = 0; at < index->slots_capacity; at++) {
-        if (index->slots[at] == 0) {
+        uint64_t slot = ivm__index_slot(index, (uint32_t)at);
+        if (slot == 0) {
             continue;
         }
         const char *wrong = slot_validate(index, (uint32_t)at);
@@ -118,11 +120,11 @@ static const char *slots_validate(const ivm__index *index, counts *counted)
         counted->doubles += doubled;
         if (index->unique) {
             counted->rows++;
-        } else if ((wrong = list_validate(index, ivm__slot_row(index->slots[at]), &counted->rows, &counted->blocks)) != NULL) {
+        } else if ((wrong = list_validate(index, ivm__slot_row(slot), &counted->rows, &counted->blocks)) != NULL) {
             return wrong;
         }
     }
-    return NULL;
+    return ivm__narrow_validate(index);
 }
 
 const char *ivm__index_validate(const ivm__index *index)
@@ -136,7 +138,7 @@ const char *ivm__index_validate(const ivm__index *index)
     if (counted.used != index->used) {
         return "a wrong count of slots in use";
     }
-    if (counted.used > ivm__slots_limit(index->slots_capacity)) {
+    if (counted.used > ivm__slots_limit(index->slots_capacity, index->narrow != NULL)) {
         return "too many slots in use";
     }
     if (counted.doubles != index->doubles) {

@@ -75,7 +75,7 @@ ivm_status ivm__layout_create(ivm__memory *memory, const ivm_type *types, const 
     }
     offsets_fill(made);
     made->stride = stride_of(IVM__ROW_HEADER + made->body_bytes, packed);
-    assert(made->stride % 8 == 0 && made->stride >= IVM__ROW_HEADER + made->body_bytes);
+    assert(made->stride % IVM__ROW_HEADER == 0 && made->stride >= IVM__ROW_HEADER + made->body_bytes);
     *layout = made;
     return IVM_OK;
 }

@@ -1,9 +1,9 @@
 /* Layouts: how a row lies in state. A row is
- *     int32 weight | uint32 touch | null words | cells        (see store.h for the first two)
- * with one null bit a column where any column is nullable, cells of 8 or 16 bytes in column order. What follows the header is the body:
- * equal rows have equal bodies, byte for byte. Strides of keyed rows are 16, 24, 32 or multiples of 64 so that a row seldom straddles a cache
- * line (a probe of rows that often do costs 40 to 60 % more; of 24 bytes one in four does, and four of them lie where three would); bags are packed
- * to 8 bytes, 48 for five int64 columns. */
+ *     header of 4 bytes | null words | cells        (see store.h for the header)
+ * with one null bit a column where any column is nullable, cells of 8 or 16 bytes in column order: nothing behind the header is aligned to more than 4
+ * bytes. What follows the header is the body: equal rows have equal bodies, byte for byte. Strides of keyed rows are 16, 20, 28 or multiples of 64 so
+ * that a row seldom straddles a cache line (a probe of rows that often do costs 40 to 60 % more; of 20 bytes one in four does, and three of them lie
+ * where two of 32 would); bags are packed to 4 bytes, 44 for five int64 columns. */
 #ifndef IVM__LAYOUT_H
 #define IVM__LAYOUT_H
 
@@ -23,7 +23,7 @@ typedef struct ivm__layout {
     bool *nullable;    /* by column: may it hold nulls; an index over columns that may not needs no null word */
 } ivm__layout;
 
-#define IVM__ROW_HEADER 8u
+#define IVM__ROW_HEADER 4u
 
 /* `nullable` NULL: every column may be null. `packed`: a bag's stride. One reference is the caller's. */
 ivm_status ivm__layout_create(ivm__memory *memory, const ivm_type *types, const bool *nullable, uint32_t columns_count, bool packed,
@@ -33,7 +33,7 @@ void ivm__layout_release(ivm__layout *layout); /* NULL is fine; any thread */
 
 static inline bool ivm__row_is_null(const ivm__layout *layout, const uint8_t *row, uint32_t column)
 {
-    return layout->null_words && (((const uint64_t *)(row + IVM__ROW_HEADER))[column >> 6] >> (column & 63) & 1);
+    return layout->null_words && (row[IVM__ROW_HEADER + column / 8] >> (column % 8) & 1); /* little endian */
 }
 static inline uint64_t ivm__row_word(const ivm__layout *layout, const uint8_t *row, uint32_t column)
 {

@@ -109,6 +109,12 @@ void *ivm__resize(ivm__memory *memory, void *old, size_t size_old, size_t size_n
     return block;
 }
 
+uint64_t ivm__bytes_fitting(uint64_t bytes)
+{
+    uint32_t step = bytes <= 64 ? 0 : 61 - (uint32_t)__builtin_clzll(bytes - 1);
+    return bytes <= 64 ? bytes : (((bytes - 1) >> step) + 1) << step;
+}
+
 void ivm__release(ivm__memory *memory, void *block, size_t size)
 {
     if (!block) {

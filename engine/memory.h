@@ -24,6 +24,9 @@ void *ivm__allocate(ivm__memory *memory, size_t size);
 void *ivm__allocate_zeroed(ivm__memory *memory, size_t size);
 void *ivm__resize(ivm__memory *memory, void *old, size_t size_old, size_t size_new);
 void ivm__release(ivm__memory *memory, void *block, size_t size); /* NULL is fine */
+/* So many bytes or up to a quarter more: allocators keep large blocks in four sizes from one power of two to the next, and an array that grows by
+ * itself does well to fill one. */
+uint64_t ivm__bytes_fitting(uint64_t bytes);
 /* A block of `size` bytes, a multiple of 64, that begins at a cache line. An allocator that keeps such blocks at lines by itself, as jemalloc does,
  * is asked for just that many bytes, so that a power of two fills its size class; any other for some more. *before: how far the block begins
  * before what is given, to be said when it is released. */

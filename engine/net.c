@@ -48,8 +48,7 @@ ivm_status ivm__net_init(ivm__net *net, ivm__arena *arena, const ivm_table *tabl
 
 static uint64_t row_hash(const ivm__net *net, const uint8_t *row)
 {
-    const uint64_t *words = (const uint64_t *)(const void *)(row + IVM__ROW_HEADER);
-    return ivm__hash_words(words, (net->stride - IVM__ROW_HEADER) / (uint32_t)sizeof *words, net->table->store.seed);
+    return ivm__hash_words(row + IVM__ROW_HEADER, (net->stride - IVM__ROW_HEADER) / (uint32_t)sizeof(uint64_t), net->table->store.seed);
 }
 
 /* The row equal to this one, made with weight 0 where there is none. */

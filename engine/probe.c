@@ -11,33 +11,32 @@
 
 static void slots_prefetch(const ivm__index *index, const uint64_t *hashes, uint32_t count)
 {
-    const uint64_t *slots = index->slots;
-    uint64_t capacity = index->slots_capacity;
     for (uint32_t i = 0; i < count; i++) {
-        ivm__prefetch(&slots[(hashes[i] >> 32) * capacity >> 32]);
+        ivm__prefetch(ivm__index_home_at(index, hashes[i]));
     }
 }
 
 /* Keys of a block whose slot has not been met yet, and where to go on looking. */
 typedef struct seeking {
     uint32_t count;
-    uint32_t at[BLOCK_KEYS];
+    uint32_t at[BLOCK_KEYS], tag[BLOCK_KEYS];
     uint8_t key[BLOCK_KEYS];
 } seeking;
 
 /* Looks at two slots for each key, without a branch that goes by what is in them: at load two thirds every second key has a slot of another
  * one before its own, and a loop would mispredict as often. A slot that is free, or has the key's tag, ends its search. */
-static void slots_look(const ivm__index *index, const uint64_t *hashes, seeking *it, ivm__row_id *candidates)
+static inline void slots_look(const ivm__index *index, bool narrow, seeking *it, ivm__row_id *candidates)
 {
-    const uint64_t *slots = index->slots;
     uint32_t left = 0;
     for (uint32_t j = 0; j < it->count; j++) {
-        uint32_t i = it->key[j], at = it->at[j], tag = (uint32_t)(hashes[i] >> 32), behind = ivm__index_next(index, at);
-        uint64_t first = slots[at], second = slots[behind];
+        uint32_t i = it->key[j], at = it->at[j], tag = it->tag[j], behind = ivm__index_next(index, at);
+        uint64_t first = narrow ? ivm__slot_of_narrow(index, index->narrow[at]) : index->slots[at];
+        uint64_t second = narrow ? ivm__slot_of_narrow(index, index->narrow[behind]) : index->slots[behind];
         bool ends = (first == 0) | (ivm__slot_tag(first) == tag);
         candidates[i] = ivm__slot_row(ends ? first : second);
         it->key[left] = (uint8_t)i;
         it->at[left] = ivm__index_next(index, behind);
+        it->tag[left] = tag;
         left += !(ends | (second == 0) | (ivm__slot_tag(second) == tag));
     }
     it->count = left;
@@ -50,10 +49,15 @@ static void candidates_find(const ivm__index *index, const ivm__keys *keys, uint
     seeking it = { .count = count };
     for (uint32_t i = 0; i < count; i++) {
         it.key[i] = (uint8_t)i;
-        it.at[i] = ivm__index_home(index, (uint32_t)(hashes[i] >> 32));
+        ivm__slot_aim aim = ivm__index_aim(index, hashes[i]);
+        it.at[i] = aim.home;
+        it.tag[i] = aim.tag;
+    }
+    while (index->narrow && it.count > 0) {
+        slots_look(index, true, &it, candidates);
     }
     while (it.count > 0) {
-        slots_look(index, hashes, &it, candidates);
+        slots_look(index, false, &it, candidates);
     }
     for (uint32_t i = 0; keys->skip && i < count; i++) {
         candidates[i] = keys->skip[first + i] ? IVM__ROW_NONE : candidates[i];
@@ -208,16 +212,14 @@ bool ivm__index_reads(const ivm__index *index, const uint32_t *columns, uint32_t
 
 /* The rows of a block's keys: where they lie. Adds to *unlike the bits in which a header differs from that of an untouched row of weight 1. */
 static uint32_t block_word_places(const ivm__index *index, const ivm__keys *keys, uint32_t first, const ivm__row_id *candidates,
-                                  ivm__row_id end, const uint8_t **restrict at, uint32_t *restrict positions, uint64_t *unlike)
+                                  ivm__row_id end, const uint8_t **restrict at, uint32_t *restrict positions, ivm__row_header *unlike)
 {
-    static const ivm__row_header one = { .weight = 1, .touch = 0 };
     const ivm__store *store = index->store;
     uint8_t *const *page = store->pages->rows;
     const uint64_t *words = keys->words + first;
     uint32_t shift = store->page_shift, mask = store->page_mask, count = block_keys(keys, first), found = 0;
     size_t stride = store->layout->stride, offset = store->layout->offsets[index->columns[0]];
-    uint64_t want, differs = 0;
-    memcpy(&want, &one, sizeof want);
+    ivm__row_header one = ivm__header_of_weight(1), differs = 0;
     for (uint32_t i = 0; i < count; i++) {
         ivm__row_id row = candidates[i];
         if (ivm__unlikely(row == IVM__ROW_NONE)) {
@@ -231,7 +233,7 @@ static uint32_t block_word_places(const ivm__index *index, const ivm__keys *keys
             }
             place = page[row >> shift] + (row & mask) * stride;
         }
-        differs |= (ivm__word_at(place) ^ want) | (row >= end);
+        differs |= (ivm__row_header_of(place) ^ one) | (row >= end);
         at[found] = place;
         positions[found++] = first + i;
     }
@@ -256,7 +258,7 @@ uint32_t ivm__index_probe_cells(const ivm__index *index, const ivm__keys *keys, 
     const uint32_t *offsets = index->store->layout->offsets;
     ivm__row_id end = reading == IVM__READ_OLD ? index->store->step_end : IVM__ROW_NONE;
     const uint8_t *at[BLOCK_KEYS];
-    uint64_t unlike = 0;
+    ivm__row_header unlike = 0;
     uint32_t found = 0;
     pipeline blocks;
     pipeline_start(&blocks, index, keys, 0);
@@ -341,7 +343,7 @@ static bool key_has_only(const ivm__index *index, const ivm__keys *keys, uint32_
 {
     const ivm__store *store = index->store;
     const uint8_t *at = ivm__store_row(store, row);
-    bool untouched = ((const ivm__row_header *)(const void *)at)->touch == 0 && row < store->step_end;
+    bool untouched = !ivm__header_is_touch(ivm__row_header_of(at)) && row < store->step_end;
     return index->unique && untouched && ivm__index_row_has(index, at, keys->words + (size_t)key * keys->words_count);
 }
 
@@ -393,13 +395,13 @@ uint32_t ivm__index_probe(const ivm__index *index, const ivm__keys *keys, ivm__p
 /* The key's next slot, from *distance slots past its home on. *distance is left one past it. */
 static ivm__row_id slot_find(const ivm__index *index, const uint64_t *words, uint64_t hash, uint32_t *distance)
 {
-    uint32_t tag = (uint32_t)(hash >> 32);
-    uint64_t place = (uint64_t)ivm__index_home(index, tag) + *distance, slot;
+    ivm__slot_aim aim = ivm__index_aim(index, hash);
+    uint64_t place = (uint64_t)aim.home + *distance, slot;
     uint32_t at = (uint32_t)(place < index->slots_capacity ? place : place - index->slots_capacity);
-    for (; (slot = index->slots[at]) != 0; at = ivm__index_next(index, at)) {
+    for (; (slot = ivm__index_slot(index, at)) != 0; at = ivm__index_next(index, at)) {
         ++*distance;
         ivm__row_id row = ivm__slot_row(slot);
-        if (ivm__slot_tag(slot) == tag && ivm__index_row_has(index, ivm__store_row(index->store, row), words)) {
+        if (ivm__slot_tag(slot) == aim.tag && ivm__index_row_has(index, ivm__store_row(index->store, row), words)) {
             return row;
         }
     }

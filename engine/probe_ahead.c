@@ -7,14 +7,14 @@ void ivm__index_send_slots(const ivm__index *index, const ivm__keys *keys)
 {
     assert(keys->words_count == index->words_count);
     for (uint32_t i = 0; index->used > 0 && i < keys->rows_count; i++) {
-        ivm__prefetch(&index->slots[ivm__index_home(index, (uint32_t)(keys->hashes[i] >> 32))]);
+        ivm__prefetch(ivm__index_home_at(index, keys->hashes[i]));
     }
 }
 
 void ivm__index_send_rows(const ivm__index *index, const ivm__keys *keys)
 {
     for (uint32_t i = 0; index->used > 0 && i < keys->rows_count; i++) {
-        ivm__row_id row = ivm__slot_row(ivm__index_candidate(index, (uint32_t)(keys->hashes[i] >> 32)));
+        ivm__row_id row = ivm__slot_row(ivm__index_candidate(index, keys->hashes[i]));
         if (row != IVM__ROW_NONE) {
             ivm__prefetch(ivm__store_row(index->store, row));
             ivm__prefetch(ivm__store_row(index->store, row) + index->store->layout->stride - 1);

@@ -32,7 +32,7 @@ const uint8_t *ivm__snapshot_row(const ivm_snapshot *snapshot, uint64_t id, int6
     }
     const uint8_t *page = snapshot->pages->rows[id >> snapshot->page_shift];
     const uint8_t *row = page + (id & snapshot->page_mask) * snapshot->layout->stride;
-    int32_t narrow = ((const ivm__row_header *)(const void *)row)->weight;
+    int32_t narrow = ivm__header_weight(ivm__row_header_of(row));
     *weight = narrow == IVM__WEIGHT_HEAVY ? heavy_weight(snapshot, (ivm__row_id)id) : narrow;
     return row;
 }

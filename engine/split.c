@@ -47,8 +47,8 @@ static void appended_fill(ivm__split *split, uint64_t *words)
 {
     const ivm__store *store = &split->table->store;
     for (ivm__row_id row = store->step_end; row < store->rows_end; row++) {
-        const ivm__row_header *header = (const ivm__row_header *)(const void *)ivm__store_row(store, row);
-        bool none = header->touch || header->weight == 0;
+        ivm__row_header header = ivm__row_header_of(ivm__store_row(store, row));
+        bool none = ivm__header_is_touch(header) || header == 0;
         split->appended[row - store->step_end] = none ? IVM__UNTOUCHED : fate_of(split, row, true, words);
     }
 }

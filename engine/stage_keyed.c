@@ -246,7 +246,7 @@ static ivm_status successors_check(ivm__step *step, const ivm__staging *staging,
         if (staging->net.weights[live[i]] < 0 || olds[i] == IVM__ROW_NONE) {
             continue;
         }
-        uint32_t touch = ((const ivm__row_header *)(const void *)ivm__store_row(&table->store, olds[i]))->touch;
+        uint32_t touch = ivm__header_touch(ivm__row_header_of(ivm__store_row(&table->store, olds[i])));
         if (touch == 0 || followed[touch - 1]) {
             return fail_key(step, table, table->delta.chunks[i / IVM__CHUNK_ROWS], i % IVM__CHUNK_ROWS, IVM_DUPLICATE_KEY);
         }

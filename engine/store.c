@@ -123,6 +123,9 @@ ivm_status ivm__store_touches_reserve(ivm__store *store, uint64_t rows)
     if (ivm__likely(touched <= store->touched_capacity && heavy <= store->heavy_capacity && given_back <= store->free_capacity)) {
         return IVM_OK;
     }
+    if (touched > IVM__TOUCHES_MAX) {
+        return IVM_OUT_OF_MEMORY;
+    }
     ivm__memory *memory = store->memory;
     IVM_TRY(ivm__grow(memory, (void **)&store->touched, &store->touched_capacity, touched, sizeof *store->touched));
     IVM_TRY(ivm__grow(memory, (void **)&store->heavy, &store->heavy_capacity, heavy, sizeof *store->heavy));
@@ -154,11 +157,11 @@ ivm_status ivm__store_reserve(ivm__store *store, uint64_t rows)
 
 ivm__row_id ivm__store_append(ivm__store *store, int32_t weight)
 {
-    assert(weight != 0 && weight != IVM__WEIGHT_HEAVY);
+    assert(weight != 0 && ivm__weight_is_narrow(weight));
     assert(store->reserved > 0);
     store->reserved--;
     ivm__row_id row = store->rows_end++;
-    *ivm__row_header_at(ivm__store_row(store, row)) = (ivm__row_header){ .weight = weight };
+    *ivm__row_header_at(ivm__store_row(store, row)) = ivm__header_of_weight(weight);
     store->rows_live++;
     ivm__weight_note(store, weight);
     return row;
@@ -186,7 +189,7 @@ void ivm__store_append_ones(ivm__store *store, uint32_t count, ivm__row_id *rows
         ivm__row_id first = store->rows_end;
         uint8_t *place = ivm__store_append_run(store, count - done, &more);
         for (uint32_t i = 0; i < more; i++, place += stride) {
-            *ivm__row_header_at(place) = (ivm__row_header){ .weight = 1 };
+            *ivm__row_header_at(place) = ivm__header_of_weight(1);
             rows[done + i] = first + i;
             at[done + i] = place;
         }
@@ -199,7 +202,7 @@ ivm__row_id ivm__store_insert(ivm__store *store, ivm__weight weight)
     store->reserved--;
     ivm__row_id row = store->free_count ? store->free[--store->free_count] : store->rows_end++;
     store->touched[store->touched_count++] = (ivm__touch){ .after = weight, .row = row };
-    *ivm__row_header_at(ivm__store_row(store, row)) = (ivm__row_header){ .touch = store->touched_count };
+    *ivm__row_header_at(ivm__store_row(store, row)) = ivm__header_of_touch(store->touched_count);
     store->rows_live += weight != 0;
     ivm__weight_note(store, weight);
     return row;

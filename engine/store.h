@@ -1,8 +1,8 @@
 /* Stores: the rows of a Z-set in state, in pages that snapshots share (copy on write), with the weight before and after the step under way.
  *
- * A row's header is {int32 weight, uint32 touch}. touch 0: the row is as it was when the step began, or was appended by it (its id is at or
- * past `step_end`; its weight before is 0). Otherwise touched[touch - 1] holds its weight before and after. The touched rows are the undo
- * log, and both readings cost one load more than none. Bodies never change: an update is one row gone and one come. A weight outside int32
+ * A row's header is its weight * 2, or a touch * 2 + 1. With a weight the row is as it was when the step began, or was appended by it (its id is at
+ * or past `step_end`; its weight before is 0). With a touch touched[touch - 1] holds its weight before and after. The touched rows are the undo
+ * log, and both readings cost one load more than none. Bodies never change: an update is one row gone and one come. A weight outside 31 bits
  * lies in `heavy`, a short list in row order that snapshots copy; its header says IVM__WEIGHT_HEAVY.
  *
  * The touch list of the last committed step is kept until the next commit, and so are the rows it took out (unlinked, but neither their
@@ -24,7 +24,8 @@ typedef uint32_t ivm__row_id;
 
 typedef enum ivm__reading { IVM__READ_OLD, IVM__READ_CUR } ivm__reading;
 
-#define IVM__WEIGHT_HEAVY INT32_MIN
+#define IVM__WEIGHT_HEAVY (-((int32_t)1 << 30))
+#define IVM__TOUCHES_MAX ((uint32_t)INT32_MAX)
 
 /* Rows of the step that a reader takes as there both before and after (split.h): those that came as if they had been before, those that went as if
  * they still were. A byte for each touched row and for each appended one, not 0 where it is one. */
@@ -33,10 +34,7 @@ typedef struct ivm__aside {
     bool fresh, gone; /* there are such that came, that went */
 } ivm__aside;
 
-typedef struct ivm__row_header {
-    int32_t weight; /* the present weight where touch is 0 */
-    uint32_t touch;
-} ivm__row_header;
+typedef uint32_t ivm__row_header; /* 0: neither weight nor touch */
 
 /* 32 bytes: a step that updates every row of a view writes two of them a row. */
 typedef struct ivm__touch {
@@ -109,6 +107,33 @@ void ivm__store_deinit(ivm__store *store); /* with its indexes; a zeroed store i
 /* Drops all rows at once; keeps memory for the next. No snapshot may be open. */
 void ivm__store_clear(ivm__store *store);
 
+static inline ivm__row_header ivm__header_of_weight(int32_t weight)
+{
+    return (uint32_t)weight << 1;
+}
+static inline ivm__row_header ivm__header_of_touch(uint32_t touch)
+{
+    return touch << 1 | 1;
+}
+static inline bool ivm__header_is_touch(ivm__row_header header)
+{
+    return header & 1;
+}
+/* 0: it holds a weight. */
+static inline uint32_t ivm__header_touch(ivm__row_header header)
+{
+    return header & 1 ? header >> 1 : 0;
+}
+/* The header holds no touch. */
+static inline int32_t ivm__header_weight(ivm__row_header header)
+{
+    return (int32_t)header >> 1;
+}
+static inline ivm__row_header ivm__row_header_of(const uint8_t *at)
+{
+    return *(const ivm__row_header *)(const void *)at;
+}
+
 static inline uint8_t *ivm__store_row(const ivm__store *store, ivm__row_id row)
 {
     return store->pages->rows[row >> store->page_shift] + (size_t)(row & store->page_mask) * store->layout->stride;
@@ -116,14 +141,15 @@ static inline uint8_t *ivm__store_row(const ivm__store *store, ivm__row_id row)
 int64_t ivm__store_heavy(const ivm__store *store, ivm__row_id row);
 static inline ivm__weight ivm__store_weight_at(const ivm__store *store, ivm__row_id row, const uint8_t *at, ivm__reading reading)
 {
-    const ivm__row_header *header = (const ivm__row_header *)(const void *)at;
-    if (ivm__likely(header->touch == 0)) {
+    ivm__row_header header = ivm__row_header_of(at);
+    if (ivm__likely(!ivm__header_is_touch(header))) {
         if (reading == IVM__READ_OLD && row >= store->step_end) {
             return 0;
         }
-        return ivm__likely(header->weight != IVM__WEIGHT_HEAVY) ? header->weight : ivm__store_heavy(store, row);
+        int32_t weight = ivm__header_weight(header);
+        return ivm__likely(weight != IVM__WEIGHT_HEAVY) ? weight : ivm__store_heavy(store, row);
     }
-    const ivm__touch *touch = &store->touched[header->touch - 1];
+    const ivm__touch *touch = &store->touched[ivm__header_touch(header) - 1];
     return reading == IVM__READ_OLD ? touch->before : touch->after;
 }
 static inline ivm__weight ivm__store_weight(const ivm__store *store, ivm__row_id row, ivm__reading reading)
@@ -133,8 +159,8 @@ static inline ivm__weight ivm__store_weight(const ivm__store *store, ivm__row_id
 
 static inline bool ivm__store_row_is_aside(const ivm__store *store, ivm__row_id row, const ivm__aside *aside)
 {
-    const ivm__row_header *header = (const ivm__row_header *)(const void *)ivm__store_row(store, row);
-    return header->touch ? aside->touched[header->touch - 1] : row >= store->step_end && aside->appended[row - store->step_end];
+    uint32_t touch = ivm__header_touch(ivm__row_header_of(ivm__store_row(store, row)));
+    return touch ? aside->touched[touch - 1] : row >= store->step_end && aside->appended[row - store->step_end];
 }
 /* The weight for a reader with rows set aside (NULL: none). */
 static inline ivm__weight ivm__store_weight_aside(const ivm__store *store, ivm__row_id row, ivm__reading reading, const ivm__aside *aside)
@@ -149,7 +175,7 @@ static inline ivm__weight ivm__store_weight_aside(const ivm__store *store, ivm__
 /* Makes room for `rows` new rows, in pages (those of the free ids that would be given next become the store's own), touched, free
  * list and every index, so that as many appends or inserts cannot fail. */
 ivm_status ivm__store_reserve(ivm__store *store, uint64_t rows) IVM_MUST_CHECK;
-/* A new row of this int32 weight after (not 0), at the end and untouched: for bulk inserts. The caller writes the body, then links. */
+/* A new row of this weight after (not 0, of 31 bits), at the end and untouched: for bulk inserts. The caller writes the body, then links. */
 ivm__row_id ivm__store_append(ivm__store *store, int32_t weight);
 /* So many new rows of weight 1 as lie side by side in the last page, `most` at most: the place of the first. *count says how many. */
 uint8_t *ivm__store_append_run(ivm__store *store, uint32_t most, uint32_t *count);
@@ -158,7 +184,7 @@ void ivm__store_append_ones(ivm__store *store, uint32_t count, ivm__row_id *rows
 /* A new row, touched, weight before 0; may take a free id. The caller writes the body, then links. */
 ivm__row_id ivm__store_insert(ivm__store *store, ivm__weight weight);
 /* A new row by the cheaper of the two: under a free id where there is one, so that rows that come and go take no more room, else at the
- * end, touched only where the weight is outside int32. */
+ * end, touched only where the weight is outside 31 bits. */
 ivm__row_id ivm__store_put(ivm__store *store, ivm__weight weight);
 /* Takes references to the row's texts and links it into every index. Cannot fail. */
 void ivm__store_link(ivm__store *store, ivm__row_id row);

@@ -47,10 +47,9 @@ static bool puts_words(const ivm__store *store, const ivm__chunk *chunk)
 static void words_write(uint8_t *place, size_t stride, const uint64_t *const *cells, uint32_t cells_count, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++, place += stride) {
-        *ivm__row_header_at(place) = (ivm__row_header){ .weight = 1 };
-        uint64_t *words = (uint64_t *)(void *)(place + IVM__ROW_HEADER);
+        *ivm__row_header_at(place) = ivm__header_of_weight(1);
         for (uint32_t c = 0; c < cells_count; c++) {
-            words[c] = cells[c][i];
+            memcpy(place + IVM__ROW_HEADER + c * sizeof(uint64_t), &cells[c][i], sizeof(uint64_t));
         }
     }
 }
@@ -104,7 +103,7 @@ static void places_put(const ivm__layout *layout, const ivm__chunk *chunk, uint3
     uint8_t *at[BLOCK_ROWS];
     assert(count <= BLOCK_ROWS);
     for (uint32_t i = 0; i < count; i++, place += layout->stride) {
-        *ivm__row_header_at(place) = (ivm__row_header){ .weight = 1 };
+        *ivm__row_header_at(place) = ivm__header_of_weight(1);
         at[i] = place;
     }
     ivm__layout_scatter(layout, chunk, NULL, first, count, at);

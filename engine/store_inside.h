@@ -25,8 +25,7 @@ static inline ivm__row_header *ivm__row_header_at(uint8_t *at)
  * earlier steps have neither weight nor touch. */
 static inline bool ivm__row_is_linked(const uint8_t *at)
 {
-    const ivm__row_header *header = (const ivm__row_header *)(const void *)at;
-    return header->weight != 0 || header->touch != 0;
+    return ivm__row_header_of(at) != 0;
 }
 
 /* A weight without its sign; that of the least one is one short. */

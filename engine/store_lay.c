@@ -8,6 +8,7 @@
  *
  * Laying needs memory, lifting none. Rows put in take free ids, last given back first, or ids at the end, and give them back in the opposite
  * order. The list of the step last committed is not touched. Cost: a lookup a row laid over. */
+#include "heavy.h"
 #include "index_inside.h"
 #include "pages.h"
 
@@ -35,7 +36,7 @@ static ivm_status lay_row(ivm__store *store, ivm__row_id row, ivm__weight before
     lay_begin(store);
     assert(row < store->laid_end && store->step_end == store->rows_end);
     IVM_TRY(ivm__store_touch(store, row));
-    store->touched[ivm__row_header_at(ivm__store_row(store, row))->touch - 1].before = before;
+    store->touched[ivm__header_touch(ivm__row_header_of(ivm__store_row(store, row))) - 1].before = before;
     return IVM_OK;
 }
 
@@ -79,7 +80,7 @@ static void block_hash(const laying *it, const ivm__row_id *rows, uint32_t count
     for (uint32_t i = 0; i < count; i++) {
         hashes[i] = ivm__index_row_hash(it->index, ivm__store_row(it->delta, rows[i]));
         if (it->index->used) {
-            __builtin_prefetch(&it->index->slots[ivm__index_home(it->index, (uint32_t)(hashes[i] >> 32))]);
+            ivm__prefetch(ivm__index_home_at(it->index, hashes[i]));
         }
     }
 }
@@ -130,12 +131,12 @@ ivm_status ivm__store_lay_delta(ivm__store *store, const ivm__index *index, cons
 
 /* ---- Lifting --------------------------------------------------------------------------------------------------------------------- */
 
-/* A row that was put in has no weight of its own; every other one that was touched has. */
-static void row_lift(ivm__store *store, ivm__row_id row)
+/* A row that was put in has no weight now; every other one that was touched has. */
+static void row_lift(ivm__store *store, const ivm__touch *touch)
 {
-    ivm__row_header *header = ivm__row_header_at(ivm__store_row(store, row));
-    header->touch = 0;
-    if (header->weight != 0) {
+    ivm__row_id row = touch->row;
+    *ivm__row_header_at(ivm__store_row(store, row)) = ivm__header_of_any(touch->after);
+    if (touch->after != 0) {
         return;
     }
     ivm__store_unlink_rows(store, &row, 1);
@@ -155,7 +156,7 @@ void ivm__store_lift(ivm__store *store)
         return;
     }
     while (store->touched_count > 0) {
-        row_lift(store, store->touched[--store->touched_count].row);
+        row_lift(store, &store->touched[--store->touched_count]);
     }
     assert(store->rows_end == store->laid_end);
     store->step_end = store->rows_end;

@@ -38,8 +38,8 @@ static ivm_status list_reserve(ivm__store *store, uint64_t rows)
 
 bool ivm__store_may_overwrite(const ivm__store *store, ivm__row_id row)
 {
-    const ivm__row_header *header = (const ivm__row_header *)(const void *)ivm__store_row(store, row);
-    return store->overwrites && !store->indexes && header->touch == 0 && header->weight == 1 && row < store->step_end;
+    bool one = ivm__row_header_of(ivm__store_row(store, row)) == ivm__header_of_weight(1);
+    return store->overwrites && !store->indexes && one && row < store->step_end;
 }
 
 ivm_status ivm__store_overwrite_begin(ivm__store *store, const ivm__row_id *rows, uint32_t count, uint8_t **at)

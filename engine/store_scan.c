@@ -44,10 +44,13 @@ static uint32_t appended_walk(const ivm__store *store, ivm__row_id *row, ivm__ro
 {
     uint32_t count = 0;
     for (; *row < end && count < capacity; (*row)++) {
-        const ivm__row_header *header = ivm__row_header_at(ivm__store_row(store, *row));
+        ivm__row_header header = ivm__row_header_of(ivm__store_row(store, *row));
+        if (header == 0 || ivm__header_is_touch(header)) {
+            continue;
+        }
+        int32_t weight = ivm__header_weight(header);
         rows[count] = *row;
-        weights[count] = ivm__likely(header->weight != IVM__WEIGHT_HEAVY) ? header->weight : ivm__store_heavy(store, *row);
-        count += header->touch == 0 && header->weight != 0;
+        weights[count++] = ivm__likely(weight != IVM__WEIGHT_HEAVY) ? weight : ivm__store_heavy(store, *row);
     }
     return count;
 }

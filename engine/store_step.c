@@ -1,9 +1,8 @@
 /* Steps: weights that change, and the two ends of a step.
  *
- *     touched[]: {row, before, after}      header: the weight before, as it was       commit: header = after      undo: header stays
+ *     touched[]: {row, before, after}      header: the touch      commit: header = after      undo: header = before
  *
- * A row's header keeps its weight from before the step until commit, so that undo only takes the touch away. Rows that the step appended are
- * cut off; those it put under a free id have before = 0, which no other touched row has. Rows of weight 0 leave the indexes when the step
+ * Rows that the step appended are cut off by an undo; those it put under a free id have before = 0, which no other touched row has. Rows of weight 0 leave the indexes when the step
  * commits, but their texts and ids are given back one commit later: until then they are the changes that can be read.
  * Cost: a commit or undo visits the touched rows, an undo also the appended ones. */
 #include "heavy.h"
@@ -17,7 +16,7 @@
 ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row)
 {
     assert(row < store->rows_end);
-    if (ivm__row_header_at(ivm__store_row(store, row))->touch) {
+    if (ivm__header_is_touch(ivm__row_header_of(ivm__store_row(store, row)))) {
         return IVM_OK;
     }
     IVM_TRY(ivm__store_touches_reserve(store, store->reserved + 1));
@@ -28,15 +27,15 @@ ivm_status ivm__store_touch(ivm__store *store, ivm__row_id row)
     touch->after = ivm__store_weight_at(store, row, at, IVM__READ_CUR);
     touch->row = row;
     assert(touch->after != 0); /* a row taken out by an earlier step is not found any more */
-    ivm__row_header_at(at)->touch = store->touched_count;
+    *ivm__row_header_at(at) = ivm__header_of_touch(store->touched_count);
     return IVM_OK;
 }
 
 void ivm__store_weight_set(ivm__store *store, ivm__row_id row, ivm__weight after)
 {
-    const ivm__row_header *header = ivm__row_header_at(ivm__store_row(store, row));
-    assert(header->touch > 0 && header->touch <= store->touched_count);
-    ivm__touch *touch = &store->touched[header->touch - 1];
+    uint32_t nth = ivm__header_touch(ivm__row_header_of(ivm__store_row(store, row)));
+    assert(nth > 0 && nth <= store->touched_count);
+    ivm__touch *touch = &store->touched[nth - 1];
     assert(touch->row == row);
     store->rows_live = store->rows_live + (after != 0) - (touch->after != 0);
     touch->after = after;
@@ -51,15 +50,15 @@ ivm_status ivm__store_update_reserve(ivm__store *store, uint64_t rows)
 
 ivm_status ivm__store_update(ivm__store *store, ivm__row_id old, const uint8_t *row, ivm__row_id *replaced)
 {
-    const ivm__row_header *before = ivm__row_header_at(ivm__store_row(store, old));
-    if (ivm__unlikely(before->touch || before->weight != 1 || old >= store->step_end)) {
+    bool one = ivm__row_header_of(ivm__store_row(store, old)) == ivm__header_of_weight(1);
+    if (ivm__unlikely(!one || old >= store->step_end)) {
         IVM_TRY(ivm__store_touch(store, old));
         ivm__store_weight_set(store, old, 0);
     } else {
         IVM_TRY(ivm__page_own(store, old));
         assert(store->touched_count < store->touched_capacity);
         store->touched[store->touched_count++] = (ivm__touch){ .before = 1, .row = old };
-        ivm__row_header_at(ivm__store_row(store, old))->touch = store->touched_count;
+        *ivm__row_header_at(ivm__store_row(store, old)) = ivm__header_of_touch(store->touched_count);
         store->rows_live--;
     }
     *replaced = ivm__store_insert(store, 1);
@@ -78,11 +77,11 @@ static ivm__weight weight_sum(ivm__weight a, ivm__weight b)
 static bool appended_weight_add(ivm__store *store, ivm__row_id row, ivm__weight weight)
 {
     ivm__row_header *header = ivm__row_header_at(ivm__store_row(store, row));
-    ivm__weight sum = weight_sum(header->weight, weight);
-    if (row < store->step_end || header->touch || sum == 0 || !ivm__weight_is_narrow(sum)) {
+    ivm__weight sum = weight_sum(ivm__header_weight(*header), weight);
+    if (row < store->step_end || ivm__header_is_touch(*header) || sum == 0 || !ivm__weight_is_narrow(sum)) {
         return false;
     }
-    header->weight = (int32_t)sum;
+    *header = ivm__header_of_weight((int32_t)sum);
     ivm__weight_note(store, sum);
     return true;
 }
@@ -148,13 +147,10 @@ static void last_give_back(ivm__store *store)
 /* The weight after becomes the present one. */
 static void touch_settle(ivm__store *store, const ivm__touch *touch, uint32_t heavy_sorted)
 {
-    ivm__row_header *header = ivm__row_header_at(ivm__store_row(store, touch->row));
-    bool was_heavy = header->weight == IVM__WEIGHT_HEAVY;
     bool narrow = ivm__weight_is_narrow(touch->after);
     assert(touch->after >= INT64_MIN && touch->after <= INT64_MAX);
-    header->touch = 0;
-    header->weight = narrow ? (int32_t)touch->after : IVM__WEIGHT_HEAVY;
-    if (was_heavy) {
+    *ivm__row_header_at(ivm__store_row(store, touch->row)) = ivm__header_of_any(touch->after);
+    if (!ivm__weight_is_narrow(touch->before)) {
         ivm__heavy_change(store, heavy_sorted, touch->row, narrow ? 0 : (int64_t)touch->after);
     } else if (!narrow) {
         ivm__heavy_append(store, touch->row, (int64_t)touch->after);
@@ -247,11 +243,9 @@ static void appended_undo(ivm__store *store, leaving *undone)
 /* A row that was nothing before came in this step. */
 static void touch_undo(ivm__store *store, const ivm__touch *touch, leaving *undone)
 {
-    ivm__row_header *header = ivm__row_header_at(ivm__store_row(store, touch->row));
     store->rows_live = store->rows_live + (touch->before != 0) - (touch->after != 0);
-    header->touch = 0;
+    *ivm__row_header_at(ivm__store_row(store, touch->row)) = ivm__header_of_any(touch->before);
     if (touch->before == 0) {
-        assert(header->weight == 0);
         leaving_add(undone, store, touch->row);
         store->free[store->free_count++] = touch->row;
     }

@@ -9,7 +9,7 @@ static inline bool ivm__weight_fits(ivm__weight weight)
     return weight == (int64_t)weight;
 }
 
-/* Whether every row that the step touched may be committed. Appended rows weigh an int32. */
+/* Whether every row that the step touched may be committed. Appended rows weigh less than 2^30. */
 static inline bool ivm__touched_weights_fit(const ivm__store *store)
 {
     bool fit = true;

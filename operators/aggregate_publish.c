@@ -85,8 +85,7 @@ static void write_key(const ivm__aggregate *self, uint32_t group, uint8_t *row)
     const ivm__layout *from = self->keys.layout, *to = self->result.layout;
     const uint8_t *key = ivm__store_row(&self->keys, group);
     for (uint32_t c = 0; c < self->groups_count; c++) {
-        uint64_t *nulls = (uint64_t *)(void *)(row + IVM__ROW_HEADER) + (c >> 6);
-        *nulls |= (uint64_t)ivm__row_is_null(from, key, c) << (c & 63);
+        row[IVM__ROW_HEADER + c / 8] |= (uint8_t)(ivm__row_is_null(from, key, c) << c % 8); /* little endian */
         memcpy(row + to->offsets[c], key + from->offsets[c], ivm__type_words(self->types[c]) * sizeof(uint64_t));
     }
 }

@@ -22,13 +22,10 @@ typedef struct pairs {
 /* Whether every row weighs 1 and is as it was when the step began, or, read as cur, was appended by it. */
 static bool rows_weigh_one(const ivm__store *store, const ivm__row_id *rows, uint32_t count, ivm__reading reading)
 {
-    static const ivm__row_header one = { .weight = 1, .touch = 0 };
     ivm__row_id end = reading == IVM__READ_OLD ? store->step_end : UINT32_MAX;
-    uint64_t want, header, unlike = 0;
-    memcpy(&want, &one, sizeof want);
+    ivm__row_header one = ivm__header_of_weight(1), unlike = 0;
     for (uint32_t i = 0; i < count; i++) {
-        memcpy(&header, ivm__store_row(store, rows[i]), sizeof header);
-        unlike |= (header ^ want) | (rows[i] >= end);
+        unlike |= (ivm__row_header_of(ivm__store_row(store, rows[i])) ^ one) | (rows[i] >= end);
     }
     return unlike == 0;
 }

@@ -53,7 +53,7 @@ static ivm_status changes_of(set *it, ivm__row_id row, ivm__weight **changes)
         assert(it->changes_count + 1 == store->touched_count && it->changes_count < it->changes_capacity);
         memset(it->changes + (size_t)it->changes_count++ * it->inputs_count, 0, changes_size(it));
     }
-    uint32_t touch = ((const ivm__row_header *)(const void *)ivm__store_row(store, row))->touch;
+    uint32_t touch = ivm__header_touch(ivm__row_header_of(ivm__store_row(store, row)));
     *changes = it->changes + (size_t)(touch - 1) * it->inputs_count;
     return IVM_OK;
 }

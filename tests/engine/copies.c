@@ -59,8 +59,7 @@ static ivm_status add_probed(copies *it, ivm__zset *to, ivm__source source, ivm_
     }
     for (uint32_t end = store->rows_end; next < end; next++) {
         const uint8_t *at = ivm__store_row(store, next);
-        const ivm__row_header *header = (const ivm__row_header *)(const void *)at;
-        if (header->weight == 0 && header->touch == 0) {
+        if (ivm__row_header_of(at) == 0) {
             continue;
         }
         uint64_t words[2] = { ivm__row_word(store->layout, at, column), ivm__row_is_null(store->layout, at, column) };

@@ -81,7 +81,7 @@ static void many_columns_write(ivm__row_id row, uint32_t column, bool null)
     memset(at + IVM__ROW_HEADER, 0, layout->body_bytes);
     uint64_t one = !null;
     memcpy(at + layout->offsets[column], &one, sizeof one);
-    ((uint64_t *)(void *)(at + IVM__ROW_HEADER))[column / 64] |= (uint64_t)null << (column % 64);
+    at[IVM__ROW_HEADER + column / 8] |= (uint8_t)(null << column % 8);
 }
 
 Test(engine_index_keys, null_bits_of_many_columns_tell_rows_apart)

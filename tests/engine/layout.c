@@ -40,8 +40,8 @@ Test(engine_layout, strides_are_narrow_and_aligned, .init = begin, .fini = end)
     }
     static const struct {
         uint32_t columns, packed, keyed, nulls_packed, nulls_keyed;
-    } expected[] = { { 1, 16, 16, 24, 24 },  { 2, 24, 24, 32, 32 },   { 3, 32, 32, 40, 64 }, { 5, 48, 64, 56, 64 },
-                     { 7, 64, 64, 72, 128 }, { 8, 72, 128, 80, 128 }, { 0, 8, 16, 8, 16 },   { 20, 168, 192, 176, 192 } };
+    } expected[] = { { 1, 12, 16, 20, 20 },  { 2, 20, 20, 28, 28 },   { 3, 28, 28, 36, 64 }, { 5, 44, 64, 52, 64 },
+                     { 7, 60, 64, 68, 128 }, { 8, 68, 128, 76, 128 }, { 0, 4, 16, 4, 16 },   { 20, 164, 192, 172, 192 } };
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         uint32_t columns = expected[i].columns;
         uint32_t strides[4];
@@ -63,10 +63,10 @@ Test(engine_layout, cells_stand_in_column_order, .init = begin, .fini = end)
     const ivm_type types[] = { IVM_STRING, IVM_DECIMAL(10, 2), IVM_BOOL, IVM_STRING };
     const bool nullable[] = { false, true, false, false };
     ivm__layout *layout = layout_of(types, nullable, 4, true);
-    const uint32_t offsets[] = { 16, 24, 40, 48 };
+    const uint32_t offsets[] = { 12, 20, 36, 44 };
     cr_assert_arr_eq(layout->offsets, offsets, sizeof offsets);
     cr_assert_eq(layout->texts_count, 2);
-    cr_assert(layout->texts[0] == 16 && layout->texts[1] == 48);
+    cr_assert(layout->texts[0] == 12 && layout->texts[1] == 44);
     cr_assert_eq(ivm__layout_acquire(layout), layout);
     ivm__layout_release(layout);
     cr_assert_eq(counted.blocks, 1);

@@ -175,11 +175,10 @@ static void pages_read(exchange *between, ivm__pages *pages)
 {
     const model *self = between->self;
     const uint8_t *first = pages->rows[0];
-    int64_t weight = ((const ivm__row_header *)(const void *)first)->weight;
+    ivm__row_header header = ivm__row_header_of(first);
     for (ivm__row_id row = 0; row < 600; row++) {
         const uint8_t *at = pages->rows[row >> self->store.page_shift] + (row & self->store.page_mask) * (size_t)self->layout->stride;
-        const ivm__row_header *header = (const ivm__row_header *)(const void *)at;
-        between->wrong += header->weight != weight || header->touch != 0;
+        between->wrong += ivm__row_header_of(at) != header || ivm__header_is_touch(header);
     }
 }
 

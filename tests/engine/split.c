@@ -76,8 +76,7 @@ static void check_split(const ivm__split *split, const state *before, const stat
         it.reused += store->touched[i].before == 0;
     }
     for (uint32_t i = 0; i < ivm__split_appended(split); i++) {
-        const ivm__row_header *header = (const ivm__row_header *)(const void *)ivm__store_row(store, store->step_end + i);
-        if (header->touch) { /* told of among the touched */
+        if (ivm__header_is_touch(ivm__row_header_of(ivm__store_row(store, store->step_end + i)))) { /* told of among the touched */
             cr_assert(split->appended[i] == IVM__UNTOUCHED && !split->moved.appended[i]);
         } else {
             check_row(before, after, store->step_end + i, split->appended[i], split->moved.appended[i], counts);

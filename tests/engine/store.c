@@ -290,7 +290,7 @@ static bool step_survives(uint64_t seed, uint64_t n, bool with_indexes)
     model_step_begin(self);
     model_seed = seed * 1000 + n;
     test_allocator_arm(&self->counted, n);
-    ivm_status status = model_step(self, 25);
+    ivm_status status = model_step(self, 60);
     for (uint32_t i = 1; status == IVM_OK && i < 4; i++) {
         status = model_index_make(self, i);
     }

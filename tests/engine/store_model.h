@@ -178,9 +178,19 @@ static inline bool model_keys_equal(const model_row *a, const model_row *b, uint
 
 static inline ivm__weight model_weight_random(model *self)
 {
-    static const int64_t weights[] = {
-        1, 1, 1, 2, -1, INT32_MAX, INT32_MIN, INT32_MIN + 1, INT64_MAX, INT64_MIN, (int64_t)INT32_MAX + 1, -5000000000, 7
-    };
+    static const int64_t weights[] = { 1,
+                                       1,
+                                       1,
+                                       2,
+                                       -1,
+                                       -IVM__WEIGHT_HEAVY - 1,
+                                       IVM__WEIGHT_HEAVY,
+                                       IVM__WEIGHT_HEAVY + 1,
+                                       INT64_MAX,
+                                       INT64_MIN,
+                                       -IVM__WEIGHT_HEAVY,
+                                       -5000000000,
+                                       7 };
     return weights[model_random(self, sizeof weights / sizeof weights[0])];
 }
 
@@ -228,7 +238,7 @@ static inline void model_row_comes(model *self, model_row row)
     row.before = 0;
     row.after = model_weight_random(self);
     uint64_t how = model_random(self, 3);
-    if (how == 0 && row.after > INT32_MIN && row.after <= INT32_MAX) {
+    if (how == 0 && row.after > IVM__WEIGHT_HEAVY && row.after < -IVM__WEIGHT_HEAVY) {
         id = ivm__store_append(store, (int32_t)row.after);
         cr_assert_eq(id, self->rows_end);
     } else {
