@@ -1,8 +1,8 @@
 /* Words of covers: see cover_words.h. Robin Hood probing: no word stands before one whose home comes earlier, so that a search ends at the first
  * word that is nearer to its own home. Two slots of each key are compared without a branch, then two more of the few not found there, and again;
  * both lines are sent for where the first four lie in two. What lies further yet, less than one in a hundred, is searched for. Branches that go by
- * what is in a slot would be guessed wrong for every third key, which costs more than all the comparing. Cost: one line a key, 12.5 to 16 bytes; at
- * load a half instead of 0.64 16 to 20. A key that comes or goes moves the words up to the next free slot. */
+ * what is in a slot would be guessed wrong for every third key, which costs more than all the comparing. Cost: one line a key, 12 to 15 bytes; at
+ * load a half instead of 0.66 16 to 20. A key that comes or goes moves the words up to the next free slot. */
 #include "cover_words.h"
 
 #include "store_inside.h"
@@ -239,7 +239,7 @@ static size_t words_bytes(uint32_t capacity)
 /* For so many keys; that the words fill a block puts off the next growth. */
 static uint64_t capacity_for(uint64_t keys)
 {
-    uint64_t least = keys * 25 / 16 + 1;
+    uint64_t least = keys * 50 / 33 + 1;
     return least > UINT32_MAX ? least : ivm__bytes_fitting(words_bytes((uint32_t)least)) / sizeof(uint64_t) - WORDS_BEHIND;
 }
 
