@@ -23,8 +23,8 @@ typedef struct ivm__row_order {
     bool some, done;   /* there is one; there are no more windows */
 } ivm__row_order;
 
-/* Rows in shared pages must stay while the order is used. `columns` NULL: the first `columns_count`. At most `sort_bytes` are held, and half as much again where
- * many rows are equal; less memory at hand than that makes windows smaller. Deinit it, whatever the outcome. */
+/* The rows must stay while the order is used. `columns` NULL: the first `columns_count`. At most `sort_bytes` are held, and half as much again
+ * where many rows are equal; less memory at hand than that makes windows smaller. Deinit it, whatever the outcome. */
 ivm_status ivm__row_order_init(ivm__row_order *order, ivm__memory *memory, const ivm__row_pages *rows, const uint32_t *columns,
                                uint32_t columns_count, size_t sort_bytes) IVM_MUST_CHECK;
 /* The next rows and their weights; *count 0: there are no more. Overflow where equal rows weigh more than an int64 together. */

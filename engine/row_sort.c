@@ -300,8 +300,8 @@ typedef struct place {
 
 static void entries_sort(ivm__row_sorter *sorter, ivm__row_entry *entries, uint32_t count, place at);
 
-/* Of the rows of one image here, what comes next: the next column, or a string's bytes after those that it begins with in all of them. False: nothing that
- * images tell. */
+/* Of the rows of one image here, what comes next: the next column, or a string's bytes after those that it begins with in all of them. False:
+ * nothing that images tell. */
 static bool place_next(const ivm__row_sorter *sorter, const ivm__row_entry *entries, uint32_t count, place *at)
 {
     uint32_t column = column_at(sorter, at->i);

@@ -52,8 +52,8 @@ typedef struct ivm__row_sorter {
 int ivm__row_sorter_compare(const ivm__row_sorter *sorter, const uint8_t *a, const uint8_t *b, uint32_t from);
 /* The image of the row's first column, which entries have that are given to be sorted. */
 uint64_t ivm__row_sorter_image(const ivm__row_sorter *sorter, const uint8_t *at);
-/* Cost: of a million entries some 20 ns each where first columns differ, 150 where these are strings; 10 to 20 more for each further column that is looked
- * at. Never more than n log n comparisons of rows. */
+/* Cost: of a million entries some 20 ns each where first columns differ, 150 where these are strings; 10 to 20 more for each further column
+ * that is looked at. Never more than n log n comparisons of rows. */
 void ivm__row_sorter_sort(ivm__row_sorter *sorter, ivm__row_entry *entries, uint32_t count);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "allocator.h"
+#include "tape.h"
 
 static uint64_t random_next(uint64_t *state)
 {
@@ -13,51 +14,6 @@ static uint64_t random_next(uint64_t *state)
     *state ^= *state >> 7;
     *state ^= *state << 17;
     return *state;
-}
-
-/* ---- A stream in memory -------------------------------------------------------------------------------------------------------------- */
-
-typedef struct tape {
-    uint8_t *bytes;
-    size_t size, capacity;
-    size_t at;       /* reading */
-    size_t most;     /* bytes a reading gives at most; 0: as many as there are */
-    size_t limit;    /* bytes before a reading fails; 0: never */
-    uint32_t writes; /* until one fails; 0: none does */
-    bool ended;      /* it was asked for a byte past its end */
-} tape;
-
-static ivm_status tape_write(void *context, const void *bytes, size_t size)
-{
-    tape *to = context;
-    if (to->writes && !--to->writes) {
-        return IVM_IO;
-    }
-    if (to->size + size > to->capacity) {
-        to->capacity = 2 * (to->size + size);
-        to->bytes = realloc(to->bytes, to->capacity);
-    }
-    if (!to->bytes) {
-        abort();
-    }
-    memcpy(to->bytes + to->size, bytes, size);
-    to->size += size;
-    return IVM_OK;
-}
-
-static ivm_status tape_read(void *context, void *bytes, size_t size, size_t *got)
-{
-    tape *from = context;
-    size_t there = from->size - from->at, count = size < there ? size : there;
-    if (from->limit && from->at >= from->limit) {
-        return IVM_IO;
-    }
-    from->ended |= size > there;
-    count = from->most && from->most < count ? from->most : count;
-    memcpy(bytes, from->bytes + from->at, count);
-    from->at += count;
-    *got = count;
-    return IVM_OK;
 }
 
 /* ---- What a stream holds ------------------------------------------------------------------------------------------------------------- */
