@@ -1,4 +1,4 @@
-/* Materialize and signs saved and loaded. */
+/* Materialize, signs and weigh saved and loaded. */
 #include <criterion/criterion.h>
 
 #include "reload.h"
@@ -122,5 +122,118 @@ Test(operators_save, running_out_of_memory_in_loading_rows_leaves_nothing)
 {
     for (uint64_t seed = 1; seed <= 4; seed++) {
         reload_out_of_memory(&kept, seed);
+    }
+}
+
+/* ---- Weigh -------------------------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t asked;
+
+static ivm_status judge(void *context, ivm__step *step)
+{
+    (void)context;
+    (void)step;
+    asked++;
+    return IVM_OK;
+}
+
+static void weigh_open(hand *it, bool negative)
+{
+    ivm__operator *made;
+    hand_open(it, NULL);
+    cr_assert_eq(ivm__weigh_create(&it->engine->memory, types, 1, negative, (ivm__weigher){ judge, NULL }, &made), IVM_OK);
+    hand_add(it, made, NULL, 0);
+}
+
+/* Whether a step of one row of this weight asks for a closer look. */
+static bool weigh_takes(hand *it, ivm__weight weight)
+{
+    ivm_stats stats = { 0 };
+    ivm__step step;
+    uint64_t cell = 0;
+    uint32_t before = asked;
+    ivm__vector column = { .type = IVM_INT64, .cells = &cell };
+    ivm__chunk chunk = { .rows_count = 1, .columns_count = 1, .columns = &column, .weights = &weight };
+    ivm__operator *weigh = it->program.operators[0];
+    ivm__step_init(&step, it->engine, &stats, NULL);
+    cr_assert_eq(weigh->class->consume(weigh, &step, 0, &chunk), IVM_OK);
+    cr_assert_eq(ivm__program_run(&it->program, &step), IVM_OK);
+    ivm__program_commit(&it->program);
+    ivm__engine_settle(it->engine);
+    return asked > before;
+}
+
+static void weigh_reload(hand *from, hand *to, bool negative)
+{
+    holdings held = { 0 };
+    holdings_save_program(&held, &from->program);
+    cr_assert_eq(held.size, 17u);
+    weigh_open(to, negative);
+    cr_assert_eq(holdings_load_program(&held, to->engine, &to->program, &to->error), IVM_OK);
+    holdings_assert_program(&held, &to->program, "a sum of weights", 0);
+}
+
+Test(operators_save, a_sum_of_weights_is_exact)
+{
+    hand one, other;
+    weigh_open(&one, false);
+    cr_assert(weigh_takes(&one, (ivm__weight)1 << 70));
+    cr_assert(weigh_takes(&one, -17));
+    weigh_reload(&one, &other, false);
+    cr_assert_not(weigh_takes(&other, (ivm__weight)INT64_MAX + 17 - ((ivm__weight)1 << 70)));
+    cr_assert(weigh_takes(&other, 1));
+    hand_close(&one);
+    hand_close(&other);
+}
+
+/* In steps of 2^48: how a join is computed is not seen in the bytes, nor a round of saving and loading in what comes after. */
+Test(operators_save, a_bound_of_weights_is_rounded)
+{
+    hand hands[5];
+    holdings held = { 0 };
+    weigh_open(&hands[0], true);
+    for (uint32_t i = 1; i < 5; i++) {
+        cr_assert_not(weigh_takes(&hands[i - 1], i % 2 ? -1000 : 1000));
+        weigh_reload(&hands[i - 1], &hands[i], true);
+    }
+    holdings_save_program(&held, &hands[4].program);
+    for (size_t i = 1; i < held.size; i++) {
+        cr_assert_eq(held.bytes[i], 0);
+    }
+    cr_assert_not(weigh_takes(&hands[4], (ivm__weight)1 << 61), "half the range is ahead");
+    cr_assert(weigh_takes(&hands[4], (ivm__weight)1 << 61));
+    cr_assert(weigh_takes(&hands[4], -1), "a bound never falls");
+    for (uint32_t i = 0; i < 5; i++) {
+        hand_close(&hands[i]);
+    }
+    holdings_free(&held);
+}
+
+Test(operators_save, bounds_of_weights_that_cannot_be_are_corrupt)
+{
+    static const struct {
+        ivm__weight total;
+        bool negative;
+        ivm_status status;
+    } cases[] = {
+        { -1, true, IVM_CORRUPT },
+        { 1, true, IVM_CORRUPT },
+        { (ivm__weight)1 << 48, true, IVM_OK },
+        { (ivm__weight)1 << 94, true, IVM_OK },
+        { (ivm__weight)1 << 95, true, IVM_CORRUPT },
+        { -1, false, IVM_OK },
+        { (ivm__weight)1 << 126, false, IVM_OK },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t bytes[17] = { 'B' };
+        holdings held = { .bytes = bytes, .size = sizeof bytes };
+        hand it;
+        memcpy(bytes + 1, &cases[i].total, sizeof cases[i].total);
+        weigh_open(&it, cases[i].negative);
+        cr_assert_eq(holdings_load_program(&held, it.engine, &it.program, &it.error), cases[i].status, "case %zu", i);
+        if (cases[i].status != IVM_OK) {
+            cr_assert_str_eq(it.error.message, "view v: state of weigh: no sum of weights");
+        }
+        hand_close(&it);
     }
 }
