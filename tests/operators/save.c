@@ -1,7 +1,71 @@
-/* Materialize, signs and weigh saved and loaded. */
+/* Which operators hold something between steps; materialize, signs and weigh saved and loaded. */
 #include <criterion/criterion.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "reload.h"
+
+/* ---- Who holds something ---------------------------------------------------------------------------------------------------------------- */
+
+/* Every class of operators/. One that holds something between steps, or may, is saved. */
+static const struct {
+    const char *name;
+    bool held;
+} classes[] = {
+    { "aggregate", true },                     /* groups and their states */
+    { "filter", false },     { "join", true }, /* own rows of leaves over other than scans */
+    { "judge", false },                        /* lives for one step, in a program of its own */
+    { "materialize", true }, { "outer join", true }, { "project", false },   { "scan", false }, { "set", true },
+    { "signs", true },       { "top_k", true },      { "union_all", false }, { "weigh", true },
+};
+#define CLASSES (sizeof classes / sizeof *classes)
+
+/* The names of classes that a file defines are marked as seen; held where the class is said to save. */
+static void file_read(const char *text, bool *seen)
+{
+    for (const char *at = text; (at = strstr(at, "ivm__operator_class ")); at++) {
+        const char *end = strstr(at, "};"), *name = strstr(at, ".name = \"");
+        if (at[strcspn(at, "=;")] != '=' || !end || !name || name > end) {
+            continue; /* a declaration */
+        }
+        name += strlen(".name = \"");
+        size_t size = strcspn(name, "\""), which = 0;
+        const char *save = strstr(name, ".save = ");
+        while (which < CLASSES && (strlen(classes[which].name) != size || memcmp(classes[which].name, name, size))) {
+            which++;
+        }
+        cr_assert_lt(which, CLASSES, "class %.*s is not in the list", (int)size, name);
+        cr_assert_eq(save && save < end, classes[which].held, "class %s", classes[which].name);
+        cr_assert_not(seen[which]);
+        seen[which] = true;
+    }
+}
+
+Test(operators_save, every_class_says_whether_it_holds_something)
+{
+    bool seen[CLASSES] = { false };
+    DIR *directory = opendir(IVM_TEST_OPERATORS);
+    cr_assert_not_null(directory);
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        char path[512];
+        static char text[1 << 20];
+        const char *dot = strrchr(entry->d_name, '.');
+        if (!dot || strcmp(dot, ".c")) {
+            continue;
+        }
+        snprintf(path, sizeof path, "%s/%s", IVM_TEST_OPERATORS, entry->d_name);
+        FILE *file = fopen(path, "r");
+        cr_assert_not_null(file);
+        text[fread(text, 1, sizeof text - 1, file)] = 0;
+        fclose(file);
+        file_read(text, seen);
+    }
+    closedir(directory);
+    for (size_t i = 0; i < CLASSES; i++) {
+        cr_assert(seen[i], "class %s is not there", classes[i].name);
+    }
+}
 
 /* ---- Materialize and signs --------------------------------------------------------------------------------------------------------------- */
 
