@@ -104,6 +104,8 @@ struct ivm_view {
     uint32_t views_count;
     uint32_t readers_count; /* views that scan it */
     ivm_refresh refresh;
+    uint8_t *plan; /* as it was made from, in plan/'s code */
+    uint32_t plan_size;
     ivm_view_changed changed; /* NULL: nobody is told */
     void *changed_context;
     struct ivm__hops *hops;       /* of its joins that read rows not kept: where these find their parents */

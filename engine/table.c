@@ -4,14 +4,10 @@
 
 ivm_status ivm__column_check(const ivm_column_definition *column, ivm_error *error)
 {
-    uint32_t precision = IVM_TYPE_PRECISION(column->type), scale = IVM_TYPE_SCALE(column->type);
     if (!column->name || !*column->name || strlen(column->name) > IVM_NAME_SIZE_MAX) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "a column needs a name of at most %d bytes", IVM_NAME_SIZE_MAX);
     }
-    bool plain = column->type >= IVM_BOOL && column->type <= IVM_TIMESTAMP;
-    bool decimal =
-        column->type == IVM_DECIMAL(precision, scale) && precision >= 1 && precision <= IVM_DECIMAL_PRECISION_MAX && scale <= precision;
-    if (!plain && !decimal) {
+    if (!ivm__type_is_valid(column->type)) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "column %s: %u is no type", column->name, column->type);
     }
     return IVM_OK;

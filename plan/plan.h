@@ -12,6 +12,7 @@
 
 /* ---- What the user builds (plan/build.c, plan/json.c) ------------------------------------------------------------------------------- */
 
+/* The numbers of kinds, ops, kinds of join and of set are written in checkpoints: new ones come last. */
 typedef enum ivm__expr_kind { IVM__EXPR_COLUMN, IVM__EXPR_LITERAL, IVM__EXPR_CALL, IVM__EXPR_CAST } ivm__expr_kind;
 
 struct ivm_expr {

@@ -6,6 +6,7 @@
  * once over its tables' rows. */
 #include "check.h"
 #include "pending.h"
+#include "plan_code.h"
 #include "transient.h"
 
 /* ---- What the view says of itself ---------------------------------------------------------------------------------------------------- */
@@ -45,6 +46,15 @@ static ivm_status name_columns(ivm_view *view, const ivm__node *root)
         }
     }
     return IVM_OK;
+}
+
+static ivm_status keep_plan(ivm_view *view, const ivm_plan *plan)
+{
+    ivm__code code = { .memory = &view->engine->memory };
+    ivm__plan_code(&code, plan);
+    view->plan = ivm__code_take(&code, &view->plan_size);
+    ivm__code_deinit(&code);
+    return view->plan ? IVM_OK : IVM_OUT_OF_MEMORY;
 }
 
 static bool reads(const ivm__node *node, ivm__source source)
@@ -230,7 +240,7 @@ static ivm_status view_make(ivm_engine *engine, const char *name, const ivm_plan
     if (view_start(engine, name, root, &made) != IVM_OK) {
         return ivm__fail_memory(error);
     }
-    if (ivm__indexes_mark(engine, &newest) != IVM_OK) {
+    if (keep_plan(made, plan) != IVM_OK || ivm__indexes_mark(engine, &newest) != IVM_OK) {
         ivm__view_free(made);
         return ivm__fail_memory(error);
     }
