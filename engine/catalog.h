@@ -175,6 +175,15 @@ ivm_status ivm__table_column(const ivm_table *table, const char *name, size_t si
 /* Walks "a, b.c ,d": the next name without the space around it. *text moves on. False at the end; an empty name has size 0. */
 bool ivm__name_next(const char **text, const char **name, size_t *size);
 
+/* Tables and facts declared, as the public calls do. */
+ivm_status ivm__table_declare(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **table,
+                              ivm_error *error) IVM_MUST_CHECK;
+ivm_status ivm__fact_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_trust trust,
+                             ivm_fact **fact, ivm_error *error) IVM_MUST_CHECK;
+/* Drops every view, fact and table, whoever reads them. */
+void ivm__catalog_clear(ivm_engine *engine);
+/* The table's heading with these columns, made if there is none. NULL: out of memory. */
+const ivm__heading *ivm__table_heading(ivm_table *table, const ivm_type *types, const uint32_t *columns, uint32_t columns_count);
 /* Checks and makes a fact that is in no list yet: for declaring one and for stating one. */
 ivm_status ivm__fact_make(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_fact **fact,
                           ivm_error *error) IVM_MUST_CHECK;

@@ -59,6 +59,26 @@ void ivm__heading_free(ivm__memory *memory, ivm__heading *heading)
     }
 }
 
+const ivm__heading *ivm__table_heading(ivm_table *table, const ivm_type *types, const uint32_t *columns, uint32_t columns_count)
+{
+    for (const ivm__heading *heading = table->heading; heading; heading = heading->older) {
+        if (heading->columns_count == columns_count && memcmp(heading->types, types, columns_count * sizeof *types) == 0 &&
+            memcmp(heading->columns, columns, columns_count * sizeof *columns) == 0) {
+            return heading;
+        }
+    }
+    ivm__heading *made = ivm__allocate(&table->engine->memory, heading_size(columns_count));
+    if (!made) {
+        return NULL;
+    }
+    *made = (ivm__heading){ .older = table->heading->older, .columns_count = columns_count, .types = (ivm_type *)(made + 1) };
+    made->columns = made->types + columns_count;
+    memcpy(made->types, types, columns_count * sizeof *types);
+    memcpy(made->columns, columns, columns_count * sizeof *columns);
+    table->heading->older = made;
+    return made;
+}
+
 /* ---- Making ---------------------------------------------------------------------------------------------------------------------- */
 
 static ivm_status make_columns(ivm_table *table, const ivm_table_options *options, ivm_error *error)
@@ -235,6 +255,20 @@ void ivm__table_free(ivm_table *table)
     ivm__release(memory, table, sizeof *table);
 }
 
+ivm_status ivm__table_declare(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **table, ivm_error *error)
+{
+    ivm_table *made = NULL;
+    IVM_TRY(ivm__name_check(engine, name, error));
+    IVM_TRY(check_columns(options, error));
+    IVM_TRY(make_table(engine, name, options, &made, error));
+    ivm_table **last = &engine->tables;
+    while (*last) {
+        last = &(*last)->next;
+    }
+    *last = *table = made;
+    return IVM_OK;
+}
+
 ivm_status ivm_table_create(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **table, ivm_error *error)
 {
     if (!engine || !options || !table || options->version > IVM_TABLE_OPTIONS_VERSION) {
@@ -242,21 +276,7 @@ ivm_status ivm_table_create(ivm_engine *engine, const char *name, const ivm_tabl
                          IVM_TABLE_OPTIONS_VERSION);
     }
     IVM_TRY(ivm__engine_enter(engine, error));
-    ivm_table *made = NULL;
-    ivm_status status = ivm__name_check(engine, name, error);
-    if (status == IVM_OK) {
-        status = check_columns(options, error);
-    }
-    if (status == IVM_OK) {
-        status = make_table(engine, name, options, &made, error);
-    }
-    if (status == IVM_OK) {
-        ivm_table **last = &engine->tables;
-        while (*last) {
-            last = &(*last)->next;
-        }
-        *last = *table = made;
-    }
+    ivm_status status = ivm__table_declare(engine, name, options, table, error);
     ivm__engine_leave(engine);
     return status;
 }
