@@ -142,6 +142,8 @@ struct ivm_engine {
     uint64_t ids;              /* the last one given */
     uint64_t pushes;           /* that succeeded */
     uint64_t facts_version;    /* grows with every change of facts */
+    uint8_t position[IVM_POSITION_SIZE_MAX]; /* that came with a push */
+    uint32_t position_size;
     ivm__pool *pool;           /* NULL: one thread */
     ivm__arena arena, scratch; /* of the step */
     ivm_stats stats;
