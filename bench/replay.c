@@ -129,7 +129,8 @@ static const line_handler *handler_find(const json_t *line)
 static ivm_status line_apply(replay_session *replay, const line_handler *handler, const json_t *line)
 {
     if (handler) {
-        ivm_status status = handler->changes && replay->restored ? replay_reopen(replay) : IVM_OK;
+        bool reopens = replay->restored && handler->changes && !json_object_get(line, "error"); /* that tells of the step before */
+        ivm_status status = reopens ? replay_reopen(replay) : IVM_OK;
         status = status == IVM_OK ? handler->run(replay, line) : status;
         ivm_status summed = handler->changes && replay->digest.wanted ? digest_step(replay, status) : IVM_OK;
         return summed == IVM_OK ? status : summed;
