@@ -219,11 +219,11 @@ static void kind_begin(comparison *it)
 /* The thing in `own` is the next one read; else it is named. */
 static ivm_status thing_compare(comparison *it, const char *what, const char *name)
 {
-    const uint8_t *read = it->left ? ivm__decode_raw(&it->read, it->own.size) : NULL;
-    bool same = read && memcmp(read, it->own.bytes, it->own.size) == 0;
     if (it->own.failed) {
         return ivm__fail_memory(it->error);
     }
+    const uint8_t *read = it->left ? ivm__decode_raw(&it->read, it->own.size) : NULL;
+    bool same = read && memcmp(read, it->own.bytes, it->own.size) == 0;
     it->own.size = 0;
     it->left--;
     return same ? IVM_OK

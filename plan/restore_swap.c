@@ -37,12 +37,14 @@ static ivm_status view_make(ivm__view_beside *it, const ivm_view *view, ivm_erro
     ivm_engine *engine = view->engine;
     uint32_t sources = ivm__pendings_count(view);
     it->program.memory = &engine->memory;
-    it->planned = ivm__allocate_zeroed(&engine->memory, sizeof *it->planned);
     it->pending = ivm__arena_allocate(&engine->arena, (sources + 1) * sizeof *it->pending);
+    if (it->pending) {
+        memset(it->pending, 0, sources * sizeof *it->pending);
+    }
+    it->planned = ivm__allocate_zeroed(&engine->memory, sizeof *it->planned);
     if (!it->planned || !it->pending) {
         return ivm__fail_memory(error);
     }
-    memset(it->pending, 0, sources * sizeof *it->pending);
     it->planned->node = view->planned->node;
     it->planned->engine = engine;
     return ivm__compile(engine, view->name, it->planned, &it->program, error);
