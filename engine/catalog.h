@@ -139,9 +139,9 @@ struct ivm_engine {
     uint32_t waits_count;                  /* views' lists of hops by which rows of transient tables may wait */
     ivm_fact *facts;
     ivm_view *views;
-    uint64_t ids;              /* the last one given */
-    uint64_t pushes;           /* that succeeded */
-    uint64_t facts_version;    /* grows with every change of facts */
+    uint64_t ids;                            /* the last one given */
+    uint64_t pushes;                         /* that succeeded */
+    uint64_t facts_version;                  /* grows with every change of facts */
     uint8_t position[IVM_POSITION_SIZE_MAX]; /* that came with a push */
     uint32_t position_size;
     ivm__pool *pool;           /* NULL: one thread */

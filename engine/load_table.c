@@ -30,8 +30,7 @@ static ivm_status indexes_make(const ivm_table *table, ivm__step *step, ivm__tab
     for (uint32_t c = 0; columns && c < table->columns_count; c++) {
         columns[c] = c;
     }
-    ivm_status status =
-        columns ? ivm__store_index(&made->store, columns, table->columns_count, true, &made->whole) : IVM_OUT_OF_MEMORY;
+    ivm_status status = columns ? ivm__store_index(&made->store, columns, table->columns_count, true, &made->whole) : IVM_OUT_OF_MEMORY;
     ivm__arena_back(step->scratch, mark);
     return status;
 }

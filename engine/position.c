@@ -10,8 +10,8 @@ ivm_status ivm_batch_position(ivm_batch *batch, const void *bytes, size_t size)
         return batch->mistake.status;
     }
     if (size > IVM_POSITION_SIZE_MAX || (size && !bytes)) {
-        return ivm__fail(&batch->mistake, IVM_INVALID_ARGUMENT, "a position of %zu bytes%s, %u at most", size, bytes ? "" : " that are NULL",
-                         IVM_POSITION_SIZE_MAX);
+        return ivm__fail(&batch->mistake, IVM_INVALID_ARGUMENT, "a position of %zu bytes%s, %u at most", size,
+                         bytes ? "" : " that are NULL", IVM_POSITION_SIZE_MAX);
     }
     if (size) {
         memcpy(batch->position, bytes, size);

@@ -227,13 +227,15 @@ static ivm_status thing_compare(comparison *it, const char *what, const char *na
     it->own.size = 0;
     it->left--;
     return same ? IVM_OK
-                : ivm__fail(it->error, IVM_INVALID_ARGUMENT, "the checkpoint is of another catalog: %s %s differs, or is not in it", what, name);
+                : ivm__fail(it->error, IVM_INVALID_ARGUMENT, "the checkpoint is of another catalog: %s %s differs, or is not in it", what,
+                            name);
 }
 
 static ivm_status kind_end(const comparison *it, const char *what)
 {
-    return it->left == 0 ? IVM_OK
-                         : ivm__fail(it->error, IVM_INVALID_ARGUMENT, "the checkpoint is of another catalog: it has %u more %s", it->left, what);
+    return it->left == 0
+               ? IVM_OK
+               : ivm__fail(it->error, IVM_INVALID_ARGUMENT, "the checkpoint is of another catalog: it has %u more %s", it->left, what);
 }
 
 static ivm_status tables_compare(comparison *it, const ivm_engine *engine)

@@ -280,10 +280,8 @@ ivm_status ivm__plan_check(ivm_engine *engine, const ivm_plan *plan, ivm__node *
 
 ivm_status ivm__plan_check_saved(ivm_engine *engine, const ivm_plan *plan, const ivm__view_saved *saved, ivm__node **node, ivm_error *error)
 {
-    ivm__check check = { .engine = engine,
-                         .memory = &engine->memory,
-                         .error = error,
-                         .headings = saved->headings,
-                         .headings_left = saved->headings_count };
+    ivm__check check = {
+        .engine = engine, .memory = &engine->memory, .error = error, .headings = saved->headings, .headings_left = saved->headings_count
+    };
     return check_root(&check, plan, node);
 }

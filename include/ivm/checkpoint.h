@@ -36,7 +36,8 @@ typedef enum ivm_compression { IVM_COMPRESSION_AUTO, IVM_COMPRESSION_NONE, IVM_C
 typedef struct ivm_checkpoint_options {
     uint32_t version; /* IVM_CHECKPOINT_OPTIONS_VERSION; 0 means 1 */
     ivm_compression compression;
-    uint64_t sort_bytes; /* memory for putting rows in order, at most; 0: 64 MB. Rows beyond it (16 bytes each) cost another pass over the table */
+    uint64_t
+        sort_bytes; /* memory for putting rows in order, at most; 0: 64 MB. Rows beyond it (16 bytes each) cost another pass over the table */
 } ivm_checkpoint_options;
 #define IVM_CHECKPOINT_OPTIONS_VERSION 1u
 
@@ -66,8 +67,8 @@ IVM_API ivm_status ivm_restore(ivm_engine *engine, ivm_read read, void *context,
 
 /* What a stream says of itself. */
 typedef struct ivm_checkpoint_info {
-    uint32_t version;   /* IVM_CHECKPOINT_INFO_VERSION, set by the caller; 0 means 1 */
-    uint32_t format;    /* version of the format */
+    uint32_t version; /* IVM_CHECKPOINT_INFO_VERSION, set by the caller; 0 means 1 */
+    uint32_t format;  /* version of the format */
     bool compressed;
     uint64_t fingerprint; /* of the catalog it was written with */
     size_t position_size;

@@ -209,6 +209,152 @@ Test(plan_checkpoint, positions)
     fixture_close(&other);
 }
 
+/* What a stream is given while the engine may be pushed to already. */
+typedef struct late_tape {
+    tape to;
+    fixture *it;
+    uint64_t pushed;
+} late_tape;
+
+static ivm_status late_write(void *context, const void *bytes, size_t size)
+{
+    late_tape *it = context;
+    size_t position;
+    if (ivm_engine_position(it->it->engine, NULL, 0, &position, NULL) == IVM_OK && it->pushed++ == 0) {
+        case_go_on(it->it);
+    }
+    return tape_write(&it->to, bytes, size);
+}
+
+Test(plan_checkpoint, pushes_while_rows_are_written_are_not_in_it)
+{
+    fixture it;
+    tape saved = { 0 };
+    late_tape late = { .it = &it };
+    ivm_checkpoint_options options = { .version = IVM_CHECKPOINT_OPTIONS_VERSION, .compression = IVM_COMPRESSION_NONE };
+    case_program_open(&it);
+    case_fill(&it);
+    case_save(&it, &saved);
+    cr_assert_eq(ivm_checkpoint(it.engine, late_write, &late, &options, &it.error), IVM_OK, "%s", it.error.message);
+    cr_expect_gt(late.pushed, 10u);
+    cr_assert_eq(late.to.size, saved.size);
+    cr_expect_eq(memcmp(late.to.bytes, saved.bytes, saved.size), 0);
+    tape_free(&saved);
+    tape_free(&late.to);
+    fixture_close(&it);
+}
+
+/* ---- Facts -------------------------------------------------------------------------------------------------------------------------------- */
+
+/* A fact that came since a deferred view's last refresh is none that it may use; one that no push came before is. */
+Test(plan_checkpoint, places_in_time)
+{
+    tape saved[3] = { 0 };
+    for (int when = 0; when < 3; when++) {
+        fixture it, other;
+        ivm_view_options late = { .version = IVM_VIEW_OPTIONS_VERSION, .refresh = IVM_DEFERRED };
+        fixture_open(&it);
+        ivm_table *p = fixture_table(&it, "p", "id int64", "id"), *c = fixture_table(&it, "c", "p int64", NULL);
+        fixture_make_with(&it, "v", ivm_plan_project(ivm_plan_join(scan_of("c", NULL), scan_of("p", NULL), "c.p = p.id"), "id"), &late);
+        if (when < 1) {
+            fixture_fact(&it, c, "p", p, "id", IVM_RELY);
+        }
+        case_push(&it, "p", IVM_INSERT, "1");
+        if (when > 1) {
+            case_refresh(&it, "v");
+            case_push(&it, "p", IVM_DELETE_KEY, "1");
+            case_push(&it, "p", IVM_INSERT, "1"); /* nothing is pending, and yet pushes lie between */
+        }
+        if (when > 0) {
+            fixture_fact(&it, c, "p", p, "id", IVM_RELY);
+        }
+        case_save(&it, &saved[when]);
+        fixture_open(&other);
+        cr_assert_eq(case_restore(&other, &saved[when]), IVM_OK, "%s", other.error.message);
+        case_assert_saved_as(&other, &saved[when], "restored");
+        case_push(&it, "c", IVM_INSERT, "1 2");
+        case_push(&other, "c", IVM_INSERT, "1 2");
+        case_refresh(&it, "v");
+        case_refresh(&other, "v");
+        tape after = { 0 };
+        case_save(&it, &after);
+        case_assert_saved_as(&other, &after, "refreshed");
+        tape_free(&after);
+        fixture_close(&it);
+        fixture_close(&other);
+    }
+    cr_expect_neq(saved[0].size == saved[1].size ? memcmp(saved[0].bytes, saved[1].bytes, saved[0].size) : 1, 0);
+    for (int when = 0; when < 3; when++) {
+        tape_free(&saved[when]);
+    }
+}
+
+/* The way of a view through its facts stays the one that it had when it was made, whatever was declared since. */
+Test(plan_checkpoint, views_of_rows_not_kept_rest_on_the_facts_of_then)
+{
+    fixture it, other;
+    tape saved = { 0 };
+    ivm_table_options grows = { .key = "id", .append_only = true };
+    fixture_open(&it);
+    ivm_table *e = fixture_table_like(&it, "e", "id int64; n int64", &grows);
+    ivm_table *d = fixture_table_like(&it, "d", "id int64; e int64", &grows);
+    ivm_table *seen = fixture_table_like(&it, "seen", "d int64; e int64", &(ivm_table_options){ .transient = true });
+    fixture_fact(&it, seen, "d", d, "id", IVM_TRACKED);
+    fixture_fact(&it, d, "e", e, "id", IVM_TRACKED);
+    ivm_plan *inputs[] = { scan_of("seen", NULL), scan_of("d", NULL), scan_of("e", NULL) };
+    ivm_plan *plan = ivm_plan_project(ivm_plan_join_many(inputs, 3, "seen.d = d.id, d.e = e.id, seen.e = e.id"), "d.id, e.n");
+    fixture_make(&it, "v", plan);
+    fixture_make(&it, "w", ivm_plan_project(ivm_plan_join(scan_of("seen", NULL), scan_of("d", NULL), "seen.d = d.id"), "d.id"));
+    fixture_fact(&it, seen, "e", e, "id", IVM_TRACKED);
+    case_push(&it, "seen", IVM_INSERT, "1,5 2,6 2,6");
+    case_push(&it, "d", IVM_INSERT, "2,6");
+    case_save(&it, &saved);
+    fixture_open(&other);
+    cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
+    case_assert_saved_as(&other, &saved, "restored");
+    ivm_fact *first = ivm_fact_next(other.engine, NULL), *second = ivm_fact_next(other.engine, first),
+             *last = ivm_fact_next(other.engine, second);
+    cr_expect_eq(ivm_foreign_key_remove(second, &other.error), IVM_IN_USE);
+    cr_expect_eq(ivm_foreign_key_remove(last, &other.error), IVM_OK, "%s", other.error.message);
+    case_push(&other, "e", IVM_INSERT, "6,60");
+    ivm_view *v = NULL;
+    cr_assert_eq(ivm_view_find(other.engine, "v", &v, &other.error), IVM_OK);
+    cr_expect_str_eq(fixture_view(&other, v), "2*2,60");
+    tape_free(&saved);
+    fixture_close(&it);
+    fixture_close(&other);
+}
+
+/* Rows that a dropped view alone waited for are not written, whether or not they have gone yet: the next push lets them go. */
+Test(plan_checkpoint, rows_that_wait_for_nothing_are_left_out)
+{
+    fixture it, other;
+    tape saved = { 0 };
+    ivm_table_options grows = { .key = "id", .append_only = true };
+    ivm_batch *batch = NULL;
+    fixture_open(&it);
+    ivm_table *d = fixture_table_like(&it, "d", "id int64", &grows), *e = fixture_table_like(&it, "e", "id int64", &grows);
+    ivm_table *seen = fixture_table_like(&it, "seen", "d int64; e int64", &(ivm_table_options){ .transient = true });
+    fixture_fact(&it, seen, "d", d, "id", IVM_TRACKED);
+    fixture_fact(&it, seen, "e", e, "id", IVM_TRACKED);
+    fixture_make(&it, "v", ivm_plan_project(ivm_plan_join(scan_of("seen", NULL), scan_of("d", NULL), "seen.d = d.id"), "d.id"));
+    ivm_view *w =
+        fixture_make(&it, "w", ivm_plan_project(ivm_plan_join(scan_of("seen", NULL), scan_of("e", NULL), "seen.e = e.id"), "e.id"));
+    case_push(&it, "d", IVM_INSERT, "1");
+    case_push(&it, "seen", IVM_INSERT, "1,5 2,5 3,null");
+    cr_assert_eq(ivm_view_drop(w, &it.error), IVM_OK);
+    case_save(&it, &saved);
+    fixture_open(&other);
+    cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
+    case_assert_saved_as(&other, &saved, "restored");
+    cr_assert_eq(ivm_batch_create(it.engine, &batch, &it.error), IVM_OK);
+    cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_OK);
+    case_assert_saved_as(&it, &saved, "let go");
+    tape_free(&saved);
+    fixture_close(&it);
+    fixture_close(&other);
+}
+
 /* ---- Columns that come and go ----------------------------------------------------------------------------------------------------------------- */
 
 Test(plan_checkpoint, views_over_columns_that_were_others_then)
