@@ -13,37 +13,41 @@ const char *const fk_pruning_words[] = { "off", "batch", "row", NULL };
 const char *const join_rule_words[] = { "mobius", "telescoping", "auto", NULL };
 static const char *const yes_no_words[] = { "no", "yes", NULL };
 
-static const char help[] = "usage: ivm replay [OPTIONS] FILE...\n"
-                           "\n"
-                           "Applies scenario files (JSON Lines, one command a line; - is standard input), each to a fresh\n"
-                           "engine, through the public C interface alone. Prints a line on standard error for each command\n"
-                           "or expectation that does not hold (FILE:LINE: what) and at the end, on standard output,\n"
-                           "\"N scenarios, M expectations, K wrong\". Exit codes: 0 if K is 0, 1 if not, 2 for a file that cannot\n"
-                           "be read or parsed; such a file is found before any is applied.\n"
-                           "\n"
-                           "  --join-rule mobius|telescoping|auto   how a join's delta is written as terms\n"
-                           "  --fk-pruning off|batch|row            which terms foreign keys take out\n"
-                           "  --skip-empty yes|no                   whether terms of empty deltas are left out\n"
-                           "  --threads N                           threads of each engine\n"
-                           "  --audit                               audit every view after each push and refresh that goes through:\n"
-                           "                                        it is computed anew, without foreign keys, and each row that is\n"
-                           "                                        missing or should not be there counts as wrong\n"
-                           "  --digest                              a line for each file before the last: DIGEST  FILE\n"
-                           "\n"
-                           "The options are set before the first line; a file's own \"set\" lines change them from there on.\n"
-                           "float64 values are compared within a relative 1e-12, columns that a line lists as \"exact\" to the bit.\n"
-                           "Bounds on delta rows (\"expect_deltas\") are judged where the view's last step pruned by row, for other\n"
-                           "settings they are not meant. checkpoint and restore are not in this version: unsupported.\n"
-                           "\n"
-                           "A digest sums up (XXH3, 16 hexadecimal digits) what every view held after each push and refresh: rows\n"
-                           "sorted, equal ones as one with their weight, every cell to the bit, and which steps failed and how. Two\n"
-                           "runs of a file with one digest went through the same contents, whatever the settings.\n";
+static const char help[] =
+    "usage: ivm replay [OPTIONS] FILE...\n"
+    "\n"
+    "Applies scenario files (JSON Lines, one command a line; - is standard input), each to a fresh\n"
+    "engine, through the public C interface alone. Prints a line on standard error for each command\n"
+    "or expectation that does not hold (FILE:LINE: what) and at the end, on standard output,\n"
+    "\"N scenarios, M expectations, K wrong\". Exit codes: 0 if K is 0, 1 if not, 2 for a file that cannot\n"
+    "be read or parsed; such a file is found before any is applied.\n"
+    "\n"
+    "  --join-rule mobius|telescoping|auto   how a join's delta is written as terms\n"
+    "  --fk-pruning off|batch|row            which terms foreign keys take out\n"
+    "  --skip-empty yes|no                   whether terms of empty deltas are left out\n"
+    "  --threads N                           threads of each engine\n"
+    "  --audit                               audit every view after each push and refresh that goes through:\n"
+    "                                        it is computed anew, without foreign keys, and each row that is\n"
+    "                                        missing or should not be there counts as wrong\n"
+    "  --restored                            save the engine before each push and refresh, and go on from what was\n"
+    "                                        saved, restored into it or into a new one in turn\n"
+    "  --digest                              a line for each file before the last: DIGEST  FILE\n"
+    "\n"
+    "The options are set before the first line; a file's own \"set\" lines change them from there on.\n"
+    "float64 values are compared within a relative 1e-12, columns that a line lists as \"exact\" to the bit.\n"
+    "Bounds on delta rows (\"expect_deltas\") are judged where the view's last step pruned by row, for other\n"
+    "settings they are not meant.\n"
+    "\n"
+    "A digest sums up (XXH3, 16 hexadecimal digits) what every view held after each push and refresh: rows\n"
+    "sorted, equal ones as one with their weight, every cell to the bit, which steps failed and how, and the bytes of\n"
+    "checkpoints. Two\n"
+    "runs of a file with one digest went through the same contents, whatever the settings.\n";
 
 /* ---- Lines --------------------------------------------------------------------------------------------------------------------- */
 
 typedef struct line_handler {
     const char *name;
-    ivm_status (*run)(replay_session *replay, const json_t *line); /* NULL: not in this version */
+    ivm_status (*run)(replay_session *replay, const json_t *line);
     bool expects;
     bool changes; /* contents of views */
 } line_handler;
@@ -53,8 +57,8 @@ static const line_handler handlers[] = {
     { "expect_changes", replay_expect_changes, true },
     { "expect_terms", replay_expect_terms, true },
     { "expect_deltas", replay_expect_deltas, true },
-    { "checkpoint", NULL, false },
-    { "restore", NULL, false },
+    { "checkpoint", replay_checkpoint, false },
+    { "restore", replay_restore, false },
     { "table", replay_table, false },
     { "foreign_key", replay_foreign_key, false },
     { "view", replay_view, false },
@@ -124,13 +128,12 @@ static const line_handler *handler_find(const json_t *line)
 
 static ivm_status line_apply(replay_session *replay, const line_handler *handler, const json_t *line)
 {
-    if (handler && handler->run) {
-        ivm_status status = handler->run(replay, line);
+    if (handler) {
+        bool reopens = replay->restored && handler->changes && !json_object_get(line, "error"); /* that tells of the step before */
+        ivm_status status = reopens ? replay_reopen(replay) : IVM_OK;
+        status = status == IVM_OK ? handler->run(replay, line) : status;
         ivm_status summed = handler->changes && replay->digest.wanted ? digest_step(replay, status) : IVM_OK;
         return summed == IVM_OK ? status : summed;
-    }
-    if (handler) {
-        return replay_fail(replay, IVM_UNSUPPORTED, "%s is not in this version", handler->name);
     }
     if (json_object_get(line, "#")) {
         return IVM_OK;
@@ -219,7 +222,7 @@ void replay_run(replay_session *replay, const scenario_file *file, bool silent, 
 bool replay_open(replay_session *replay, const ivm_engine_options *options)
 {
     ivm_error error = IVM_ERROR_INIT;
-    *replay = (replay_session){ 0 };
+    *replay = (replay_session){ .how = *options };
     if (ivm_engine_open(options, &replay->engine, &error) == IVM_OK) {
         return true;
     }
@@ -235,6 +238,7 @@ void replay_close(replay_session *replay)
     }
     arena_clear(&replay->memory);
     digest_free(&replay->digest);
+    checkpoints_free(replay);
     *replay = (replay_session){ 0 };
 }
 
@@ -250,7 +254,8 @@ static bool files_read(const operand_list *operands, scenario_file *files)
     return true;
 }
 
-static int files_replay(const operand_list *operands, scenario_file *files, const ivm_engine_options *how, bool audits, bool digest)
+static int files_replay(const operand_list *operands, scenario_file *files, const ivm_engine_options *how, const replay_session *like,
+                        bool digest)
 {
     replay_counts counts = { 0 };
     for (size_t i = 0; i < operands->count; i++) {
@@ -259,7 +264,8 @@ static int files_replay(const operand_list *operands, scenario_file *files, cons
             return EXIT_USAGE;
         }
         replay.digest.wanted = digest;
-        replay.audits = audits;
+        replay.audits = like->audits;
+        replay.restored = like->restored;
         replay_run(&replay, &files[i], false, &counts);
         if (digest) {
             printf("%016llx  %s\n", (unsigned long long)replay.digest.value, files[i].path);
@@ -275,12 +281,14 @@ int replay_command(int argc, char **argv)
     ivm_engine_options how = IVM_ENGINE_OPTIONS_INIT;
     int rule = how.planner.join_rule, pruning = how.planner.fk_pruning, skip = how.planner.skip_empty, code;
     uint64_t threads = how.threads;
-    bool audits = false, digest = false;
+    bool digest = false;
+    replay_session like = { 0 };
     const option_definition options[] = { { "--join-rule", OPTION_WORD, &rule, join_rule_words },
                                           { "--fk-pruning", OPTION_WORD, &pruning, fk_pruning_words },
                                           { "--skip-empty", OPTION_WORD, &skip, yes_no_words },
                                           { "--threads", OPTION_NUMBER, &threads },
-                                          { "--audit", OPTION_FLAG, &audits },
+                                          { "--audit", OPTION_FLAG, &like.audits },
+                                          { "--restored", OPTION_FLAG, &like.restored },
                                           { "--digest", OPTION_FLAG, &digest },
                                           { NULL } };
     operand_list operands;
@@ -296,7 +304,7 @@ int replay_command(int argc, char **argv)
     how.planner = (ivm_planner_options){ (ivm_fk_pruning)pruning, (ivm_join_rule)rule, skip == 1 };
     how.threads = (uint32_t)threads;
     scenario_file *files = memory_take(operands.count * sizeof *files);
-    code = files_read(&operands, files) ? files_replay(&operands, files, &how, audits, digest) : EXIT_USAGE;
+    code = files_read(&operands, files) ? files_replay(&operands, files, &how, &like, digest) : EXIT_USAGE;
     for (size_t i = 0; i < operands.count; i++) {
         scenario_file_free(&files[i]);
     }

@@ -48,7 +48,12 @@ typedef struct replay_session {
     ivm_error error;    /* why the line under way failed */
     char *unheld;       /* what its expectation found instead; freed by the runner */
     replay_digest digest;
-    bool audits; /* every view is audited after each push and refresh */
+    bool audits;                /* every view is audited after each push and refresh */
+    bool restored;              /* before each push and refresh the engine is saved and restored */
+    uint64_t reopened;          /* how often it was */
+    ivm_engine_options how;     /* it was opened with */
+    struct replay_saved *saved; /* checkpoints by name */
+    size_t saved_count, saved_capacity;
 } replay_session;
 
 typedef struct replay_counts {
@@ -89,6 +94,8 @@ ivm_status replay_drop_table(replay_session *replay, const json_t *line);
 ivm_status replay_drop_view(replay_session *replay, const json_t *line);
 ivm_status replay_push(replay_session *replay, const json_t *line);
 ivm_status replay_refresh(replay_session *replay, const json_t *line);
+ivm_status replay_checkpoint(replay_session *replay, const json_t *line);
+ivm_status replay_restore(replay_session *replay, const json_t *line);
 ivm_status replay_expect(replay_session *replay, const json_t *line);
 ivm_status replay_expect_changes(replay_session *replay, const json_t *line);
 ivm_status replay_explain(replay_session *replay, const json_t *line);
@@ -97,12 +104,20 @@ ivm_status replay_expect_deltas(replay_session *replay, const json_t *line);
 /* Writes "missing [rows]; unexpected [rows]" of what ivm_audit_view() found, with their weights (replay_expect.c). */
 ivm_status replay_differences_write(replay_session *replay, ivm_view *view, ivm_snapshot *differences, FILE *out);
 
+/* Saves the engine and goes on from what was saved, in it or in a new one in turn (replay_checkpoint.c). */
+ivm_status replay_reopen(replay_session *replay);
+void checkpoints_free(replay_session *replay);
+
 /* ---- Digests (replay_digest.c) ------------------------------------------------------------------------------------------------- */
 
 void digest_view_made(replay_digest *digest, const char *name);
 void digest_view_dropped(replay_digest *digest, const char *name);
 /* Takes in how a push or refresh ended and what every view holds after it. */
 ivm_status digest_step(replay_session *replay, ivm_status ended);
+/* Takes in bytes, where a digest is wanted. */
+void digest_bytes(replay_digest *digest, const void *bytes, size_t size);
+/* Other views from now on: the array is copied. */
+void digest_views_set(replay_digest *digest, const char *const *views, size_t count);
 void digest_free(replay_digest *digest);
 
 /* ---- Values (replay_cell.c) ---------------------------------------------------------------------------------------------------- */

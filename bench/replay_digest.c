@@ -26,6 +26,19 @@ void digest_view_dropped(replay_digest *digest, const char *name)
     }
 }
 
+void digest_views_set(replay_digest *digest, const char *const *views, size_t count)
+{
+    digest->views_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        digest_view_made(digest, views[i]);
+    }
+}
+
+void digest_bytes(replay_digest *digest, const void *bytes, size_t size)
+{
+    digest->value = digest->wanted ? XXH3_64bits_withSeed(bytes, size, digest->value) : digest->value;
+}
+
 void digest_free(replay_digest *digest)
 {
     free(digest->views);

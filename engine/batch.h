@@ -32,6 +32,9 @@ struct ivm_batch {
     ivm__part *parts, *parts_last;
     ivm__part *open[IVM__BATCH_OPEN]; /* by table id: the last part of a table, to which rows are added while they may be */
     ivm__stated *stated;
+    bool positioned;
+    uint32_t position_size;
+    uint8_t position[IVM_POSITION_SIZE_MAX];
     ivm_error mistake; /* the first; IVM_OK: none */
 };
 
@@ -39,6 +42,8 @@ struct ivm_batch {
 ivm_status ivm__batch_accepts(ivm_batch *batch, const ivm_table *table, ivm_change change) IVM_MUST_CHECK;
 /* Adds an empty part with room for the columns that the change takes. NULL: out of memory, remembered. */
 ivm__part *ivm__batch_part(ivm_batch *batch, ivm_table *table, ivm_change change);
+/* The engine's position becomes the batch's, if it has one. */
+void ivm__position_commit(ivm_engine *engine, const ivm_batch *batch);
 void ivm__owned_free(ivm__memory *memory, struct ivm__owned_rows *owned); /* NULL is fine */
 
 /* The columns of rows of this change: all of the table's, or its key's. */

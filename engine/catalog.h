@@ -104,6 +104,8 @@ struct ivm_view {
     uint32_t views_count;
     uint32_t readers_count; /* views that scan it */
     ivm_refresh refresh;
+    uint8_t *plan; /* as it was made from, in plan/'s code */
+    uint32_t plan_size;
     ivm_view_changed changed; /* NULL: nobody is told */
     void *changed_context;
     struct ivm__hops *hops;       /* of its joins that read rows not kept: where these find their parents */
@@ -137,9 +139,11 @@ struct ivm_engine {
     uint32_t waits_count;                  /* views' lists of hops by which rows of transient tables may wait */
     ivm_fact *facts;
     ivm_view *views;
-    uint64_t ids;              /* the last one given */
-    uint64_t pushes;           /* that succeeded */
-    uint64_t facts_version;    /* grows with every change of facts */
+    uint64_t ids;                            /* the last one given */
+    uint64_t pushes;                         /* that succeeded */
+    uint64_t facts_version;                  /* grows with every change of facts */
+    uint8_t position[IVM_POSITION_SIZE_MAX]; /* that came with a push */
+    uint32_t position_size;
     ivm__pool *pool;           /* NULL: one thread */
     ivm__arena arena, scratch; /* of the step */
     ivm_stats stats;
@@ -173,6 +177,15 @@ ivm_status ivm__table_column(const ivm_table *table, const char *name, size_t si
 /* Walks "a, b.c ,d": the next name without the space around it. *text moves on. False at the end; an empty name has size 0. */
 bool ivm__name_next(const char **text, const char **name, size_t *size);
 
+/* Tables and facts declared, as the public calls do. */
+ivm_status ivm__table_declare(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **table,
+                              ivm_error *error) IVM_MUST_CHECK;
+ivm_status ivm__fact_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_trust trust,
+                             ivm_fact **fact, ivm_error *error) IVM_MUST_CHECK;
+/* Drops every view, fact and table, whoever reads them. */
+void ivm__catalog_clear(ivm_engine *engine);
+/* The table's heading with these columns, made if there is none. NULL: out of memory. */
+const ivm__heading *ivm__table_heading(ivm_table *table, const ivm_type *types, const uint32_t *columns, uint32_t columns_count);
 /* Checks and makes a fact that is in no list yet: for declaring one and for stating one. */
 ivm_status ivm__fact_make(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_fact **fact,
                           ivm_error *error) IVM_MUST_CHECK;

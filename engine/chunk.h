@@ -34,6 +34,15 @@ typedef struct ivm__chunk {
     ivm__weight *weights; /* NULL: all 1 */
 } ivm__chunk;
 
+/* Whether the number is that of a type at all. */
+static inline bool ivm__type_is_valid(ivm_type type)
+{
+    uint32_t kind = IVM_TYPE_KIND(type), precision = IVM_TYPE_PRECISION(type), scale = IVM_TYPE_SCALE(type);
+    if (kind == IVM_DECIMAL_KIND) {
+        return type == IVM_DECIMAL(precision, scale) && precision >= 1 && precision <= IVM_DECIMAL_PRECISION_MAX && scale <= precision;
+    }
+    return type == kind && kind >= IVM_BOOL && kind <= IVM_TIMESTAMP;
+}
 static inline bool ivm__type_is_wide(ivm_type type)
 {
     return IVM_TYPE_KIND(type) == IVM_DECIMAL_KIND;

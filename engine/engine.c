@@ -24,7 +24,7 @@ static ivm_status check_planner(const ivm_planner_options *planner, ivm_error *e
     return IVM_OK;
 }
 
-static void free_everything(ivm_engine *engine)
+void ivm__catalog_clear(ivm_engine *engine)
 {
     for (ivm_view *view = engine->views, *next; view; view = next) {
         next = view->next;
@@ -38,6 +38,15 @@ static void free_everything(ivm_engine *engine)
         next = table->next;
         ivm__table_free(table);
     }
+    engine->views = NULL;
+    engine->facts = NULL;
+    engine->tables = NULL;
+    engine->facts_version++;
+}
+
+static void free_everything(ivm_engine *engine)
+{
+    ivm__catalog_clear(engine);
     ivm__pool_close(engine->pool);
     ivm__arena_deinit(&engine->arena);
     ivm__arena_deinit(&engine->scratch);

@@ -10,6 +10,8 @@
 
 #include <math.h>
 
+#include "bytes.h"
+
 typedef unsigned __int128 magnitude;
 
 #define WEIGHT_MAX ((ivm__weight)(~(magnitude)0 >> 1))
@@ -20,6 +22,12 @@ enum {
     SHIFT_OF_SUBNORMAL = 14, /* 2^-1074 above the unit */
     DIGITS_MAX = 144,        /* 2^2048 is digit 132; then 128 bits of weight, 64 of the number of rows, and some for the carry */
     PENDING_MAX = 4096,      /* each adds less than 2^32 to a digit */
+    /* Of a number read: what 2^64 rows of any int64 weight come to is less, and what is added to it afterwards stays within the digits, and
+     * products of it within IVM__BIG_LIMBS_MAX. */
+    READ_DIGITS_MAX = 72,
+    READ_DIGITS_OF_SQUARES_MAX = 138,
+    FLAG_NEGATIVE = 1,
+    FLAG_SPECIAL = 2,
 };
 static_assert(DIGITS_MAX / 2 + 2 <= IVM__BIG_LIMBS_MAX, "a sum is a big number");
 
@@ -350,4 +358,99 @@ void ivm__exact_sum_free(ivm__memory *memory, ivm__exact_sum *sum)
         ivm__release(memory, sum->specials, sizeof(specials));
         ivm__release(memory, sum, size_of(sum->count));
     }
+}
+
+/* ---- As bytes ----------------------------------------------------------------------------------------------------------------------- */
+
+ivm_status ivm__exact_sum_write(const ivm__exact_sum *sum, ivm__sink *sink)
+{
+    uint32_t digits[DIGITS_MAX + 2];
+    bool negative = false;
+    double special;
+    uint32_t end = sum ? digits_settle(sum, digits, &negative) : 0, first = 0;
+    while (first < end && !digits[first]) {
+        first++;
+    }
+    bool has_special = ivm__exact_sum_special(sum, &special);
+    IVM_TRY(ivm__put_u8(sink, (uint8_t)((negative ? FLAG_NEGATIVE : 0) | (has_special ? FLAG_SPECIAL : 0))));
+    IVM_TRY(ivm__put_u16(sink, (uint16_t)(end ? sum->low + first : 0)));
+    IVM_TRY(ivm__put_u16(sink, (uint16_t)(end - first)));
+    IVM_TRY(ivm__put(sink, digits + first, (end - first) * sizeof *digits));
+    return has_special ? ivm__put(sink, sum->specials, sizeof *sum->specials) : IVM_OK;
+}
+
+static ivm_status number_fail(ivm__feed *feed)
+{
+    return ivm__fail(feed->error, IVM_CORRUPT, "a sum of floats that cannot be");
+}
+
+static ivm_status digits_read(ivm__memory *memory, ivm__exact_sum **sum, ivm__feed *feed, uint32_t end_max, uint8_t flags)
+{
+    uint16_t low, count;
+    uint32_t digits[DIGITS_MAX] = { 0 };
+    IVM_TRY(ivm__get_u16(feed, &low));
+    IVM_TRY(ivm__get_u16(feed, &count));
+    if ((uint32_t)low + count > end_max || (!count && (low || (flags & FLAG_NEGATIVE)))) {
+        return number_fail(feed);
+    }
+    IVM_TRY(ivm__get(feed, digits, count * sizeof *digits));
+    if (count && (!digits[0] || !digits[count - 1])) {
+        return number_fail(feed);
+    }
+    if (!count && !(flags & FLAG_SPECIAL)) {
+        return IVM_OK;
+    }
+    ivm__exact_sum *made = ivm__allocate_zeroed(memory, size_of(count));
+    if (!made) {
+        return ivm__fail_memory(feed->error);
+    }
+    made->low = low;
+    made->count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        made->digits[i] = flags & FLAG_NEGATIVE ? -(int64_t)digits[i] : (int64_t)digits[i];
+    }
+    *sum = made;
+    return IVM_OK;
+}
+
+static ivm_status specials_read(ivm__memory *memory, ivm__exact_sum *sum, ivm__feed *feed)
+{
+    specials net;
+    IVM_TRY(ivm__get(feed, &net, sizeof net));
+    if (!net.nans && !net.plus && !net.minus) {
+        return number_fail(feed);
+    }
+    sum->specials = ivm__allocate(memory, sizeof net);
+    if (!sum->specials) {
+        return ivm__fail_memory(feed->error);
+    }
+    *sum->specials = net;
+    return IVM_OK;
+}
+
+static ivm_status sum_read(ivm__memory *memory, ivm__exact_sum **sum, ivm__feed *feed, uint32_t end_max, uint8_t flags_max)
+{
+    uint8_t flags;
+    *sum = NULL;
+    IVM_TRY(ivm__get_u8(feed, &flags));
+    if (flags > flags_max) {
+        return number_fail(feed);
+    }
+    IVM_TRY(digits_read(memory, sum, feed, end_max, flags));
+    ivm_status status = flags & FLAG_SPECIAL ? specials_read(memory, *sum, feed) : IVM_OK;
+    if (status != IVM_OK) {
+        ivm__exact_sum_free(memory, *sum);
+        *sum = NULL;
+    }
+    return status;
+}
+
+ivm_status ivm__exact_sum_read(ivm__memory *memory, ivm__exact_sum **sum, ivm__feed *feed)
+{
+    return sum_read(memory, sum, feed, READ_DIGITS_MAX, FLAG_NEGATIVE | FLAG_SPECIAL);
+}
+
+ivm_status ivm__exact_sum_read_squares(ivm__memory *memory, ivm__exact_sum **squares, ivm__feed *feed)
+{
+    return sum_read(memory, squares, feed, READ_DIGITS_OF_SQUARES_MAX, FLAG_NEGATIVE);
 }

@@ -5,6 +5,7 @@
 #ifndef IVM__EXACT_SUM_H
 #define IVM__EXACT_SUM_H
 
+#include "stream.h"
 #include "wide.h"
 
 typedef struct ivm__exact_sum ivm__exact_sum;
@@ -26,5 +27,12 @@ size_t ivm__exact_sum_image_size(const ivm__exact_sum *sum);
 void ivm__exact_sum_save(const ivm__exact_sum *sum, void *image);
 void ivm__exact_sum_restore(ivm__memory *memory, ivm__exact_sum **sum, const void *image, size_t image_size);
 void ivm__exact_sum_free(ivm__memory *memory, ivm__exact_sum *sum);
+
+/* The sum as a number, the same bytes however it came to be: flags u8 (1: below 0, 2: special), lowest digit u16, digits u16, the digits as u32 with
+ * no 0 at either end; where special, the net numbers of NaN, infinity and -infinity. NULL: 0. */
+ivm_status ivm__exact_sum_write(const ivm__exact_sum *sum, ivm__sink *sink) IVM_MUST_CHECK;
+/* *sum is made; NULL for one of nothing. Corrupt where no sum of values, or none of squares, is written so: the second have twice the range. */
+ivm_status ivm__exact_sum_read(ivm__memory *memory, ivm__exact_sum **sum, ivm__feed *feed) IVM_MUST_CHECK;
+ivm_status ivm__exact_sum_read_squares(ivm__memory *memory, ivm__exact_sum **squares, ivm__feed *feed) IVM_MUST_CHECK;
 
 #endif

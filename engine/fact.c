@@ -205,6 +205,22 @@ static void publish(ivm_fact *fact)
     engine->facts_version++;
 }
 
+ivm_status ivm__fact_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_trust trust,
+                             ivm_fact **fact, ivm_error *error)
+{
+    ivm_fact *made = NULL;
+    IVM_TRY(ivm__fact_make(child, columns, parent, parent_columns, &made, error));
+    made->trust = trust;
+    ivm_status status = take_up(made, error);
+    if (status != IVM_OK) {
+        ivm__fact_free(made);
+        return status;
+    }
+    publish(made);
+    *fact = made;
+    return IVM_OK;
+}
+
 ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_trust trust,
                                    ivm_fact **fact, ivm_error *error)
 {
@@ -217,20 +233,11 @@ ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_ta
     ivm_engine *engine = child->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
     ivm_fact *made = NULL;
-    ivm_status status = ivm__fact_make(child, columns, parent, parent_columns, &made, error);
-    if (status == IVM_OK) {
-        made->trust = trust;
-        status = take_up(made, error);
-        if (status == IVM_OK) {
-            publish(made);
-        } else {
-            ivm__fact_free(made);
-        }
-    }
+    ivm_status status = ivm__fact_declare(child, columns, parent, parent_columns, trust, &made, error);
+    ivm__engine_leave(engine);
     if (status == IVM_OK && fact) {
         *fact = made;
     }
-    ivm__engine_leave(engine);
     return status;
 }
 

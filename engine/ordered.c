@@ -243,6 +243,27 @@ bool ivm__ordered_last(const ivm__ordered *ordered, uint32_t group, ivm__wide *c
     return false;
 }
 
+ivm_status ivm__ordered_walk(const ivm__ordered *ordered, uint32_t group, ivm__ordered_visit *visit, void *context)
+{
+    ivm__ordered_path path;
+    bool more = ordered->root;
+    if (more) {
+        ivm__ordered_path_find_group(ordered, group, &path);
+    }
+    for (; more; more = ivm__ordered_path_next(&path, ordered->height)) {
+        const ivm__ordered_node *leaf = path.node[0];
+        for (uint32_t i = path.at[0]; i < leaf->count; i++) {
+            if (leaf->groups[i] != group) {
+                return IVM_OK;
+            }
+            if (ivm__ordered_weights(leaf)[i]) {
+                IVM_TRY(visit(context, cell_of(ordered, ivm__ordered_node_key(leaf, i)), ivm__ordered_weights(leaf)[i]));
+            }
+        }
+    }
+    return IVM_OK;
+}
+
 uint64_t ivm__ordered_bytes(const ivm__ordered *ordered)
 {
     return ordered->nodes_bytes + ordered->changes_capacity * sizeof *ordered->changes;

@@ -29,6 +29,9 @@ ivm_status ivm__ordered_add_crossing(ivm__ordered *ordered, uint32_t group, ivm_
 /* The group's least or greatest cell of weight above 0. False: none. */
 bool ivm__ordered_first(const ivm__ordered *ordered, uint32_t group, ivm__wide *cell);
 bool ivm__ordered_last(const ivm__ordered *ordered, uint32_t group, ivm__wide *cell);
+/* The group's entries, cells ascending, whatever the sign of their weights. A visit that fails ends the walk, which fails likewise. */
+typedef ivm_status ivm__ordered_visit(void *context, ivm__wide cell, ivm__weight weight);
+ivm_status ivm__ordered_walk(const ivm__ordered *ordered, uint32_t group, ivm__ordered_visit *visit, void *context) IVM_MUST_CHECK;
 /* Neither can fail. */
 void ivm__ordered_commit(ivm__ordered *ordered);
 void ivm__ordered_undo(ivm__ordered *ordered);

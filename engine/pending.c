@@ -201,6 +201,19 @@ void ivm__pendings_clear(ivm_view *view)
     }
 }
 
+void ivm__pendings_replace(ivm_view *view, ivm__zset *rows)
+{
+    for (uint32_t i = 0; i < ivm__pendings_count(view); i++) {
+        ivm__pending *it = &view->pending[i];
+        clear(it);
+        if (rows[i].store.rows_live > 0) {
+            ivm__zset_move(&it->rows, &rows[i]);
+            it->apart = true;
+        }
+        ivm__zset_deinit(&rows[i]);
+    }
+}
+
 void ivm__pendings_free(ivm_view *view)
 {
     uint32_t count = ivm__pendings_count(view);

@@ -35,6 +35,8 @@ void ivm__pendings_undo(ivm_view *view);
 /* Lays what is pending over the sources. Fails for memory alone; lifted in any case. */
 ivm_status ivm__pendings_lay(ivm_view *view, ivm__step *step) IVM_MUST_CHECK;
 void ivm__pendings_lift(ivm_view *view);
+/* From now on these are pending, a Z-set for each source, which are taken; empty ones stand for nothing. The sources are what they will stay. */
+void ivm__pendings_replace(ivm_view *view, ivm__zset *rows);
 /* Nothing is pending from now on. */
 void ivm__pendings_clear(ivm_view *view);
 void ivm__pendings_free(ivm_view *view);

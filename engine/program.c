@@ -4,7 +4,10 @@
 
 ivm_status ivm__program_add(ivm__program *program, ivm__operator *operator)
 {
-    assert(operator->class->consume || operator->class->finish);
+    const ivm__operator_class *class = operator->class;
+    assert(class->consume || class->finish);
+    assert(!class->save == !class->load && (class->save || !class->bytes));
+    (void)class;
     void **array = (void **)&program->operators;
     ivm_status status =
         ivm__grow(program->memory, array, &program->operators_capacity, (uint64_t)program->operators_count + 1, sizeof(ivm__operator *));

@@ -55,7 +55,8 @@ typedef struct ivm__operator_class {
     void (*undo)(ivm__operator *self);
     void (*free)(ivm__operator *self, ivm__memory *memory);
     uint64_t (*bytes)(const ivm__operator *self); /* state held; NULL: none */
-    /* Names the holdings (saver.h). NULL: it holds nothing between steps. */
+    /* Names the holdings (saver.h), of an operator just made too: that tells a loader what there is to read. NULL: it holds nothing between steps,
+     * and then counts no bytes. */
     ivm_status (*save)(const ivm__operator *self, ivm__saver *saver);
     /* A chunk of a holding of an operator just made, ascending, all its columns carried; payloads of its rows, one after the other, come from
      * `from`. Of a holding of bytes: once, chunk NULL. Bytes that cannot be are corrupt, with a message; they never break an assertion. On failure

@@ -41,6 +41,7 @@ static ivm_status push(ivm__step *step, void *subject)
     ivm__views_commit(step);
     ivm__track_commit(engine);
     ivm__stage_commit(engine);
+    ivm__position_commit(engine, batch);
     engine->pushes++;
     step->stats->batches = 1;
     return IVM_OK;

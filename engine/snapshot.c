@@ -168,6 +168,19 @@ static ivm_status snapshot_take(ivm_engine *engine, ivm__store *store, copied_wa
     return IVM_OK;
 }
 
+ivm_status ivm__snapshot_of(ivm_engine *engine, const ivm__store *store, ivm_snapshot **snapshot)
+{
+    assert(store->touched_count == 0 && store->step_end == store->rows_end && !store->laid);
+    return snapshot_take(engine, (ivm__store *)(uintptr_t)store, NULL, NULL, 0, snapshot);
+}
+
+ivm__row_pages ivm__snapshot_row_pages(const ivm_snapshot *snapshot)
+{
+    assert(snapshot->pages);
+    return (ivm__row_pages){ snapshot->layout,   snapshot->pages->rows, snapshot->page_shift, snapshot->page_mask,  0,
+                             snapshot->rows_end, snapshot->rows_count,  snapshot->heavy,      snapshot->heavy_count };
+}
+
 ivm_status ivm__snapshot_rows(ivm_view *view, ivm_snapshot **snapshot)
 {
     return snapshot_take(view->engine, view->program.result, NULL, NULL, view->key_count, snapshot);

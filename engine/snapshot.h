@@ -3,6 +3,7 @@
 #define IVM__SNAPSHOT_H
 
 #include "catalog.h"
+#include "row_sort.h"
 
 /* One column's output arrays, for the snapshot's output_rows; `bytes` grows with the strings. */
 typedef struct ivm__output_column {
@@ -45,6 +46,11 @@ struct ivm_snapshot {
     uint32_t find_mask;
     uint32_t *find_heads, *find_next; /* id + 1; 0 ends */
 };
+
+/* A snapshot of a store's rows. The lock is held; the store is not changed but in its pages' references. Fails for memory alone. */
+ivm_status ivm__snapshot_of(ivm_engine *engine, const ivm__store *store, ivm_snapshot **snapshot) IVM_MUST_CHECK;
+/* The rows of one that shares pages; they stay while it is open. */
+ivm__row_pages ivm__snapshot_row_pages(const ivm_snapshot *snapshot);
 
 uint64_t ivm__snapshot_ids(const ivm_snapshot *snapshot);
 /* The row of an id and its weight; 0: no row. */

@@ -4,14 +4,10 @@
 
 ivm_status ivm__column_check(const ivm_column_definition *column, ivm_error *error)
 {
-    uint32_t precision = IVM_TYPE_PRECISION(column->type), scale = IVM_TYPE_SCALE(column->type);
     if (!column->name || !*column->name || strlen(column->name) > IVM_NAME_SIZE_MAX) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "a column needs a name of at most %d bytes", IVM_NAME_SIZE_MAX);
     }
-    bool plain = column->type >= IVM_BOOL && column->type <= IVM_TIMESTAMP;
-    bool decimal =
-        column->type == IVM_DECIMAL(precision, scale) && precision >= 1 && precision <= IVM_DECIMAL_PRECISION_MAX && scale <= precision;
-    if (!plain && !decimal) {
+    if (!ivm__type_is_valid(column->type)) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "column %s: %u is no type", column->name, column->type);
     }
     return IVM_OK;
@@ -61,6 +57,26 @@ void ivm__heading_free(ivm__memory *memory, ivm__heading *heading)
     if (heading) {
         ivm__release(memory, heading, heading_size(heading->columns_count));
     }
+}
+
+const ivm__heading *ivm__table_heading(ivm_table *table, const ivm_type *types, const uint32_t *columns, uint32_t columns_count)
+{
+    for (const ivm__heading *heading = table->heading; heading; heading = heading->older) {
+        if (heading->columns_count == columns_count && memcmp(heading->types, types, columns_count * sizeof *types) == 0 &&
+            memcmp(heading->columns, columns, columns_count * sizeof *columns) == 0) {
+            return heading;
+        }
+    }
+    ivm__heading *made = ivm__allocate(&table->engine->memory, heading_size(columns_count));
+    if (!made) {
+        return NULL;
+    }
+    *made = (ivm__heading){ .older = table->heading->older, .columns_count = columns_count, .types = (ivm_type *)(made + 1) };
+    made->columns = made->types + columns_count;
+    memcpy(made->types, types, columns_count * sizeof *types);
+    memcpy(made->columns, columns, columns_count * sizeof *columns);
+    table->heading->older = made;
+    return made;
 }
 
 /* ---- Making ---------------------------------------------------------------------------------------------------------------------- */
@@ -239,6 +255,20 @@ void ivm__table_free(ivm_table *table)
     ivm__release(memory, table, sizeof *table);
 }
 
+ivm_status ivm__table_declare(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **table, ivm_error *error)
+{
+    ivm_table *made = NULL;
+    IVM_TRY(ivm__name_check(engine, name, error));
+    IVM_TRY(check_columns(options, error));
+    IVM_TRY(make_table(engine, name, options, &made, error));
+    ivm_table **last = &engine->tables;
+    while (*last) {
+        last = &(*last)->next;
+    }
+    *last = *table = made;
+    return IVM_OK;
+}
+
 ivm_status ivm_table_create(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **table, ivm_error *error)
 {
     if (!engine || !options || !table || options->version > IVM_TABLE_OPTIONS_VERSION) {
@@ -246,21 +276,7 @@ ivm_status ivm_table_create(ivm_engine *engine, const char *name, const ivm_tabl
                          IVM_TABLE_OPTIONS_VERSION);
     }
     IVM_TRY(ivm__engine_enter(engine, error));
-    ivm_table *made = NULL;
-    ivm_status status = ivm__name_check(engine, name, error);
-    if (status == IVM_OK) {
-        status = check_columns(options, error);
-    }
-    if (status == IVM_OK) {
-        status = make_table(engine, name, options, &made, error);
-    }
-    if (status == IVM_OK) {
-        ivm_table **last = &engine->tables;
-        while (*last) {
-            last = &(*last)->next;
-        }
-        *last = *table = made;
-    }
+    ivm_status status = ivm__table_declare(engine, name, options, table, error);
     ivm__engine_leave(engine);
     return status;
 }

@@ -462,6 +462,46 @@ static ivm_status store_check(ivm__step *step, ivm_table *table)
     return IVM_OK;
 }
 
+static ivm_status waiting_add(ivm__step *step, const ivm_table *table, const ivm__chunk *chunk, ivm__zset *waiting)
+{
+    uint32_t rows[IVM__CHUNK_ROWS], count = 0;
+    bool *waits = ivm__arena_allocate(step->scratch, chunk->rows_count * sizeof *waits);
+    if (!waits) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    IVM_TRY(rows_wait(step, table, chunk, waits));
+    for (uint32_t i = 0; i < chunk->rows_count; i++) {
+        rows[count] = i;
+        count += waits[i];
+    }
+    const ivm__chunk *chosen = count ? ivm__chunk_gather(step->scratch, chunk, rows, count) : NULL;
+    return !count ? IVM_OK : chosen ? ivm__zset_add(waiting, step->scratch, chosen, NULL, 1) : IVM_OUT_OF_MEMORY;
+}
+
+ivm_status ivm__transient_waiting(ivm__step *step, const ivm_table *table, ivm__zset *waiting)
+{
+    IVM_TRY(ivm__zset_init(waiting, step->memory, step->texts, step->seed, table->store.layout));
+    for (uint32_t next = 0;;) {
+        ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        ivm__chunk *chunk;
+        ivm_status status = ivm__store_chunk(&table->store, step->scratch, IVM__READ_CUR, &next, &chunk);
+        bool more = status == IVM_OK && chunk;
+        if (more) {
+            status = waiting_add(step, table, chunk, waiting);
+        }
+        ivm__arena_back(step->scratch, mark);
+        if (status != IVM_OK) {
+            ivm__store_undo(&waiting->store);
+            ivm__zset_deinit(waiting);
+            return status;
+        }
+        if (!more) {
+            ivm__store_commit(&waiting->store);
+            return IVM_OK;
+        }
+    }
+}
+
 /* Those for whom a parent came. All that changes of a parent is that rows come. */
 static ivm_status fresh_check(ivm__step *step, const ivm__hops *hops)
 {

@@ -44,4 +44,7 @@ const ivm_view *ivm__hops_view(const ivm_fact *fact);
  * own. overflow, out_of_memory. */
 ivm_status ivm__transient_step(ivm__step *step) IVM_MUST_CHECK;
 
+/* A copy of the table's rows without those that wait for nothing, between steps. out_of_memory: nothing was made. */
+ivm_status ivm__transient_waiting(ivm__step *step, const ivm_table *table, ivm__zset *waiting) IVM_MUST_CHECK;
+
 #endif

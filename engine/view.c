@@ -24,6 +24,7 @@ void ivm__view_free(ivm_view *view)
     }
     ivm__release(memory, view->used, view->tables_count * sizeof *view->used);
     ivm__release(memory, view->views, view->views_count * sizeof(ivm_view *));
+    ivm__release(memory, view->plan, view->plan_size);
     ivm__release(memory, view->tables, view->tables_count * sizeof(ivm_table *));
     if (view->name) {
         ivm__release(memory, view->name, strlen(view->name) + 1);

@@ -14,6 +14,9 @@ typedef struct ivm__zset {
 ivm_status ivm__zset_init(ivm__zset *zset, ivm__memory *memory, ivm__texts *texts, uint64_t seed, ivm__layout *layout) IVM_MUST_CHECK;
 void ivm__zset_deinit(ivm__zset *zset); /* a zeroed one is fine */
 
+/* A zeroed one becomes `from`, which is zeroed. Cannot fail. */
+void ivm__zset_move(ivm__zset *zset, ivm__zset *from);
+
 /* Adds the chunk's rows, times `sign`, as part of the store's step. columns[c]: the chunk's column for layout column c (NULL: c).
  * Fails for memory alone; what was added so far is undone by the store's undo. Cost: one lookup a row. */
 ivm_status ivm__zset_add(ivm__zset *zset, ivm__arena *arena, const ivm__chunk *chunk, const uint32_t *columns, int sign) IVM_MUST_CHECK;

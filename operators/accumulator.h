@@ -7,6 +7,7 @@
 #ifndef IVM__ACCUMULATOR_H
 #define IVM__ACCUMULATOR_H
 
+#include "bytes.h"
 #include "exact_sum.h"
 #include "operators.h"
 #include "ordered.h"
@@ -81,6 +82,20 @@ ivm_status ivm__accumulate(ivm__accumulators *accumulators, ivm__step *step, uin
 /* The aggregate's values of these groups, into a vector with room and nulls. overflow where one is out of its type's range. */
 ivm_status ivm__accumulator_values(const ivm__accumulators *accumulators, uint32_t which, const uint32_t *groups, uint32_t count,
                                    ivm__vector *out) IVM_MUST_CHECK;
+/* ---- As bytes (accumulator_save.c) -------------------------------------------------------------------------------------------------------- */
+
+typedef struct ivm__group_reading {
+    const ivm__operator *self; /* for messages */
+    ivm__step *step;
+    ivm__feed *from;
+    ivm__bytes text; /* of a string on its way into a text; deinit it */
+} ivm__group_reading;
+
+/* A group's state, the same bytes however it came to be. Not in a step. */
+ivm_status ivm__group_write(const ivm__accumulators *accumulators, uint32_t group, ivm__sink *sink) IVM_MUST_CHECK;
+/* Into a state that is clear; what it adds to multisets is to be committed. Corrupt where no state is written so. */
+ivm_status ivm__group_read(ivm__accumulators *accumulators, uint32_t group, ivm__group_reading *reading) IVM_MUST_CHECK;
+
 uint64_t ivm__accumulators_bytes(const ivm__accumulators *accumulators);
 
 #endif

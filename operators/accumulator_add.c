@@ -160,17 +160,6 @@ static inline ivm__wide cell_at(const ivm__vector *values, bool wide, uint32_t r
     return wide ? ivm__wide_cell(values, row) : (ivm__wide)ivm__word(values, row);
 }
 
-static ivm_status add_ordered(ivm__accumulator *accumulator, const ivm__chunk *chunk, const ivm__vector *values, const uint32_t *groups)
-{
-    bool wide = ivm__type_is_wide(values->type);
-    for (uint32_t i = 0; i < chunk->rows_count; i++) {
-        if (!ivm__is_null(values, i)) {
-            IVM_TRY(ivm__ordered_add(&accumulator->ordered, groups[i], cell_at(values, wide, i), ivm__chunk_weight(chunk, i)));
-        }
-    }
-    return IVM_OK;
-}
-
 /* A value came to be there once (1), or went (-1). */
 static ivm_status cross(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, uint8_t *state, ivm__wide cell,
                         int crossed)
@@ -187,18 +176,23 @@ static ivm_status cross(const ivm__accumulators *accumulators, const ivm__accumu
     return IVM_OK;
 }
 
-static ivm_status add_distinct(const ivm__accumulators *accumulators, ivm__accumulator *accumulator, const ivm__chunk *chunk,
-                               const ivm__vector *values, const uint32_t *groups)
+ivm_status ivm__accumulator_value_add(ivm__accumulators *accumulators, ivm__accumulator *accumulator, uint32_t group, ivm__wide cell,
+                                      ivm__weight weight)
+{
+    int crossed;
+    bool extreme = accumulator->function == IVM__MIN || accumulator->function == IVM__MAX;
+    IVM_TRY(ivm__ordered_add_crossing(&accumulator->ordered, group, cell, weight, &crossed));
+    return crossed && !extreme ? cross(accumulators, accumulator, ivm__group_state(accumulators, group), cell, crossed) : IVM_OK;
+}
+
+static ivm_status add_values(ivm__accumulators *accumulators, ivm__accumulator *accumulator, const ivm__chunk *chunk,
+                             const ivm__vector *values, const uint32_t *groups)
 {
     bool wide = ivm__type_is_wide(values->type);
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
         if (!ivm__is_null(values, i)) {
             ivm__wide cell = cell_at(values, wide, i);
-            int crossed;
-            IVM_TRY(ivm__ordered_add_crossing(&accumulator->ordered, groups[i], cell, ivm__chunk_weight(chunk, i), &crossed));
-            if (crossed) {
-                IVM_TRY(cross(accumulators, accumulator, ivm__group_state(accumulators, groups[i]), cell, crossed));
-            }
+            IVM_TRY(ivm__accumulator_value_add(accumulators, accumulator, groups[i], cell, ivm__chunk_weight(chunk, i)));
         }
     }
     return IVM_OK;
@@ -224,10 +218,9 @@ ivm_status ivm__accumulator_add(ivm__accumulators *accumulators, ivm__accumulato
         return IVM_OK;
     case IVM__COUNT_DISTINCT:
     case IVM__SUM_DISTINCT:
-        return add_distinct(accumulators, accumulator, chunk, values, groups);
     case IVM__MIN:
     case IVM__MAX:
-        return add_ordered(accumulator, chunk, values, groups);
+        return add_values(accumulators, accumulator, chunk, values, groups);
     default:
         assert(ivm__function_is_variance(accumulator->function));
         if (accumulator->is_float) {

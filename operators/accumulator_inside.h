@@ -40,6 +40,19 @@ static inline ivm__exact_sum **ivm__state_floats(const ivm__accumulator *accumul
     return (ivm__exact_sum **)(void *)(state + accumulator->tail_offset);
 }
 
+/* What a sum has above its 128 bits. */
+static inline ivm__wide ivm__state_carry(const ivm__accumulator *accumulator, const uint8_t *state)
+{
+    ivm__wide wide;
+    int64_t word;
+    if (accumulator->carries_wide) {
+        memcpy(&wide, state + accumulator->tail_offset, sizeof wide);
+        return wide;
+    }
+    memcpy(&word, state + accumulator->tail_offset, sizeof word);
+    return word;
+}
+
 static inline bool ivm__function_is_variance(ivm__aggregate_function function)
 {
     return function >= IVM__VAR_POP && function <= IVM__STDDEV_SAMP;
@@ -54,6 +67,9 @@ static inline void ivm__weight_add(ivm__weight *to, ivm__weight weight)
 /* Adds the rows' weights to a count at `offset` of their groups' states; of those that are not null where values are given. */
 void ivm__accumulator_count(const ivm__accumulators *accumulators, uint32_t offset, const ivm__chunk *chunk, const ivm__vector *values,
                             const uint32_t *groups);
+/* Adds to the weight of a value of min, max or the distinct family. */
+ivm_status ivm__accumulator_value_add(ivm__accumulators *accumulators, ivm__accumulator *accumulator, uint32_t group, ivm__wide cell,
+                                      ivm__weight weight) IVM_MUST_CHECK;
 /* Adds the rows that the condition let in, their arguments' values computed; none for a count of rows. Fails for memory alone. */
 ivm_status ivm__accumulator_add(ivm__accumulators *accumulators, ivm__accumulator *accumulator, const ivm__chunk *chunk,
                                 const ivm__vector *values, const uint32_t *groups) IVM_MUST_CHECK;

@@ -21,22 +21,10 @@ static ivm_status count_value(const ivm__accumulator *accumulator, uint8_t *stat
     return IVM_OK;
 }
 
-static ivm__wide carry_of(const ivm__accumulator *accumulator, uint8_t *state)
-{
-    ivm__wide wide;
-    int64_t word;
-    if (accumulator->carries_wide) {
-        memcpy(&wide, state + accumulator->tail_offset, sizeof wide);
-        return wide;
-    }
-    memcpy(&word, state + accumulator->tail_offset, sizeof word);
-    return word;
-}
-
 static ivm_status sum_value(const ivm__accumulator *accumulator, uint8_t *state, ivm__vector *out, uint32_t at)
 {
     const ivm__sum_state *sum = ivm__state_sum(accumulator, state);
-    ivm__wide carry = carry_of(accumulator, state);
+    ivm__wide carry = ivm__state_carry(accumulator, state);
     if (IVM_TYPE_KIND(accumulator->type) == IVM_DECIMAL_KIND) {
         ((ivm__wide *)out->cells)[at] = sum->sum;
         return carry == 0 && ivm__decimal_fits(sum->sum, IVM_DECIMAL_PRECISION_MAX) ? IVM_OK : IVM_OVERFLOW;
@@ -53,7 +41,7 @@ static uint32_t scale_of(ivm_type type)
 static double average_value(const ivm__accumulator *accumulator, uint8_t *state)
 {
     const ivm__sum_state *sum = ivm__state_sum(accumulator, state);
-    magnitude carry = (magnitude)carry_of(accumulator, state);
+    magnitude carry = (magnitude)ivm__state_carry(accumulator, state);
     ivm__int256 above = { { 0, 0, (uint64_t)carry, (uint64_t)(carry >> 64) } };
     return ivm__decimal_to_double(ivm__int256_add(ivm__int256_from(sum->sum), above), scale_of(accumulator->argument_type), sum->values);
 }
@@ -149,7 +137,7 @@ static uint32_t plain_sums(const ivm__accumulators *accumulators, const ivm__acc
     for (uint32_t i = 0; i < count; i++) {
         uint8_t *state = ivm__group_state(accumulators, groups[i]);
         const ivm__sum_state *sum = ivm__state_sum(accumulator, state);
-        if (carry_of(accumulator, state) != 0 || sum->sum != (int64_t)sum->sum || sum->values <= 0) {
+        if (ivm__state_carry(accumulator, state) != 0 || sum->sum != (int64_t)sum->sum || sum->values <= 0) {
             return i;
         }
         cells[i] = (uint64_t)(int64_t)sum->sum;

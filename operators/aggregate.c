@@ -12,11 +12,6 @@
 
 #define PLAIN_KEPT_MAX 65536u /* saved states for which there is still room after a step */
 
-static uint32_t groups_end(const ivm__aggregate *self)
-{
-    return self->groups_count ? self->keys.rows_end : 1;
-}
-
 /* ---- Finding groups ------------------------------------------------------------------------------------------------------------------ */
 
 /* Makes the group of row `row` of the key chunk, unless an earlier row of the chunk has. */
@@ -49,7 +44,7 @@ static ivm_status make_missing(ivm__aggregate *self, const ivm__chunk *keys_chun
     return IVM_OK;
 }
 
-static ivm_status find_groups(ivm__aggregate *self, ivm__step *step, const ivm__chunk *keys_chunk, uint32_t *groups)
+ivm_status ivm__aggregate_groups(ivm__aggregate *self, ivm__step *step, const ivm__chunk *keys_chunk, uint32_t *groups)
 {
     ivm__keys keys;
     ivm__probe probe = { 0 };
@@ -78,7 +73,7 @@ static ivm_status learn_groups(ivm__aggregate *self, ivm__step *step, const ivm_
     if (!found || !keys) {
         return IVM_OUT_OF_MEMORY;
     }
-    IVM_TRY(find_groups(self, step, keys, found));
+    IVM_TRY(ivm__aggregate_groups(self, step, keys, found));
     IVM_TRY(ivm__group_codes_reserve(&self->codes, self->keys.rows_end));
     for (uint32_t i = 0; i < count; i++) {
         groups[rows[i]] = found[i];
@@ -179,7 +174,7 @@ static ivm_status add_chunk(ivm__aggregate *self, ivm__step *step, uint32_t port
         IVM_TRY(compute_keys(self, step, chunk, failed, &keys_chunk));
         bool coded;
         IVM_TRY(ivm__group_codes_serve(&self->codes, keys_chunk, self->keys.rows_end, &coded));
-        IVM_TRY(coded ? find_by_codes(self, step, keys_chunk, groups) : find_groups(self, step, keys_chunk, groups));
+        IVM_TRY(coded ? find_by_codes(self, step, keys_chunk, groups) : ivm__aggregate_groups(self, step, keys_chunk, groups));
     } else {
         memset(groups, 0, chunk->rows_count * sizeof *groups);
     }
@@ -276,7 +271,7 @@ void ivm__aggregate_free(ivm__operator *base, ivm__memory *memory)
     }
     ivm__expression_free(self->having, memory, self->texts);
     if (self->accumulators.memory) {
-        ivm__accumulators_deinit(&self->accumulators, self->accumulators.states ? groups_end(self) : 0, self->texts);
+        ivm__accumulators_deinit(&self->accumulators, self->accumulators.states ? ivm__aggregate_groups_end(self) : 0, self->texts);
     }
     ivm__group_codes_deinit(&self->codes);
     ivm__store_deinit(&self->keys);
@@ -303,4 +298,7 @@ const ivm__operator_class ivm__aggregate_class = {
     .undo = aggregate_undo,
     .free = ivm__aggregate_free,
     .bytes = aggregate_bytes,
+    .save = ivm__aggregate_save,
+    .load = ivm__aggregate_load,
+    .settle = ivm__aggregate_settle,
 };

@@ -162,7 +162,7 @@ static ivm_status publish_in_place(ivm__aggregate *self, ivm__step *step, const 
 }
 
 /* Groups that are there; those that have a row already are told apart, once all rows are sent for. */
-static ivm_status publish_there(ivm__aggregate *self, ivm__step *step, uint32_t *groups, uint32_t count)
+ivm_status ivm__aggregate_publish_there(ivm__aggregate *self, ivm__step *step, uint32_t *groups, uint32_t count)
 {
     uint32_t standing[IVM__CHUNK_ROWS], standing_count = 0, others = 0;
     ivm__row_id rows[IVM__CHUNK_ROWS];
@@ -217,13 +217,13 @@ ivm_status ivm__aggregate_publish(ivm__aggregate *self, ivm__step *step)
         }
         groups[count++] = group;
         if (count == IVM__CHUNK_ROWS) {
-            IVM_TRY(publish_there(self, step, groups, count));
+            IVM_TRY(ivm__aggregate_publish_there(self, step, groups, count));
             ivm__arena_back(step->scratch, mark);
             count = 0;
         }
     }
     if (count) {
-        IVM_TRY(publish_there(self, step, groups, count));
+        IVM_TRY(ivm__aggregate_publish_there(self, step, groups, count));
         ivm__arena_back(step->scratch, mark);
     }
     return IVM_OK;

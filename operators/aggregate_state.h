@@ -1,4 +1,5 @@
-/* The aggregate operator inside: what aggregate.c runs, aggregate_publish.c ends a step with and aggregate_create.c makes. */
+/* The aggregate operator inside: what aggregate.c runs, aggregate_publish.c ends a step with, aggregate_create.c makes and aggregate_save.c saves and
+ * loads. */
 #ifndef IVM__AGGREGATE_STATE_H
 #define IVM__AGGREGATE_STATE_H
 
@@ -34,8 +35,25 @@ typedef struct ivm__aggregate {
     uint32_t columns_count;
 } ivm__aggregate;
 
+/* Group ids that there have been. */
+static inline uint32_t ivm__aggregate_groups_end(const ivm__aggregate *aggregate)
+{
+    return aggregate->groups_count ? aggregate->keys.rows_end : 1;
+}
+
+/* The groups of a chunk of group columns' values; those that are missing are made. Fails for memory alone, without a message. */
+ivm_status ivm__aggregate_groups(ivm__aggregate *aggregate, ivm__step *step, const ivm__chunk *keys_chunk, uint32_t *groups) IVM_MUST_CHECK;
 /* Touched groups' rows in the result are made to say what their states do. */
 ivm_status ivm__aggregate_publish(ivm__aggregate *aggregate, ivm__step *step) IVM_MUST_CHECK;
+/* The same of these groups, at most a chunk of them, all of which are there. The array is written over. */
+ivm_status ivm__aggregate_publish_there(ivm__aggregate *aggregate, ivm__step *step, uint32_t *groups, uint32_t count) IVM_MUST_CHECK;
+
+/* One holding: each group's key and state; without group columns the state alone. */
+ivm_status ivm__aggregate_save(const ivm__operator *base, ivm__saver *saver) IVM_MUST_CHECK;
+ivm_status ivm__aggregate_load(ivm__operator *base, ivm__step *step, uint32_t holding, const ivm__chunk *chunk,
+                               ivm__feed *from) IVM_MUST_CHECK;
+ivm_status ivm__aggregate_settle(ivm__operator *base, ivm__step *step) IVM_MUST_CHECK;
+
 void ivm__aggregate_free(ivm__operator *base, ivm__memory *memory);
 extern const ivm__operator_class ivm__aggregate_class;
 

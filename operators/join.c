@@ -112,4 +112,7 @@ const ivm__operator_class ivm__join_class = {
     .commit = join_commit,
     .undo = join_undo,
     .free = ivm__join_free,
+    .save = ivm__join_save,
+    .load = ivm__join_load,
+    .settle = ivm__join_settle,
 };

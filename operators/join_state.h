@@ -5,7 +5,8 @@
  *     join_term.c    a term: sources, driver chunks, what is emitted                     join_probe.c    one chunk through one probe
  *     join_spread.c  a term's chunks on several threads                                  join_fold.c     a driver's rows that ask the same, as one
  *     join_reads.c   what probes read by themselves, sent for ahead
- *     join_drop.c    terms that can match nothing, before indexes are made for them  join_prepare.c  indexes built ahead of terms, and told of */
+ *     join_drop.c    terms that can match nothing, before indexes are made for them  join_prepare.c  indexes built ahead of terms, and told of
+ *     join_save.c    rows of leaves saved and loaded */
 #ifndef IVM__JOIN_STATE_H
 #define IVM__JOIN_STATE_H
 
@@ -164,6 +165,12 @@ struct ivm__join {
 
 void ivm__join_free(ivm__operator *self, ivm__memory *memory);
 extern const ivm__operator_class ivm__join_class;
+
+/* ---- Saved and loaded (join_save.c) ------------------------------------------------------------------------------------------------------ */
+
+ivm_status ivm__join_save(const ivm__operator *self, ivm__saver *saver) IVM_MUST_CHECK;
+ivm_status ivm__join_load(ivm__operator *self, ivm__step *step, uint32_t holding, const ivm__chunk *chunk, ivm__feed *from) IVM_MUST_CHECK;
+ivm_status ivm__join_settle(ivm__operator *self, ivm__step *step) IVM_MUST_CHECK;
 
 /* ---- Runs ------------------------------------------------------------------------------------------------------------------------------ */
 

@@ -1,6 +1,7 @@
 /* Keepers: see keeper.h. Rows of terms that cancel meet in the Z-set, so weights are judged when all have come. */
 #include "keeper.h"
 
+#include "holding.h"
 #include "weights.h"
 
 ivm_status ivm__keeper_init(ivm__keeper *keeper, ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types,
@@ -58,4 +59,26 @@ void ivm__keeper_commit(ivm__operator *self)
 void ivm__keeper_undo(ivm__operator *self)
 {
     ivm__store_undo(&((ivm__keeper *)self)->rows.store);
+}
+
+/* ---- Saved and loaded ---------------------------------------------------------------------------------------------------------------- */
+
+ivm_status ivm__keeper_save(const ivm__operator *self, ivm__saver *saver)
+{
+    return saver->rows(saver, &((const ivm__keeper *)self)->rows.store, self->columns_count, NULL, NULL);
+}
+
+ivm_status ivm__keeper_load(ivm__operator *self, ivm__step *step, uint32_t holding, const ivm__chunk *chunk, ivm__feed *from)
+{
+    assert(holding == 0 && chunk);
+    (void)holding;
+    (void)from;
+    return ivm__holding_rows_alone(self, &((ivm__keeper *)self)->rows, step, chunk);
+}
+
+ivm_status ivm__keeper_settle(ivm__operator *self, ivm__step *step)
+{
+    (void)step;
+    ivm__keeper_commit(self); /* of nothing: the rows that were loaded are no changes */
+    return IVM_OK;
 }

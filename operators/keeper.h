@@ -20,5 +20,10 @@ ivm_status ivm__keeper_consume(ivm__operator *self, ivm__step *step, uint32_t po
 ivm_status ivm__keeper_finish(ivm__operator *self, ivm__step *step) IVM_MUST_CHECK;
 void ivm__keeper_commit(ivm__operator *self);
 void ivm__keeper_undo(ivm__operator *self);
+/* One holding: the rows. */
+ivm_status ivm__keeper_save(const ivm__operator *self, ivm__saver *saver) IVM_MUST_CHECK;
+ivm_status ivm__keeper_load(ivm__operator *self, ivm__step *step, uint32_t holding, const ivm__chunk *chunk,
+                            ivm__feed *from) IVM_MUST_CHECK;
+ivm_status ivm__keeper_settle(ivm__operator *self, ivm__step *step) IVM_MUST_CHECK;
 
 #endif

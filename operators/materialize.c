@@ -18,7 +18,10 @@ static const ivm__operator_class materialize_class = { .name = "materialize",
                                                        .finish = ivm__keeper_finish,
                                                        .commit = ivm__keeper_commit,
                                                        .undo = ivm__keeper_undo,
-                                                       .free = materialize_free };
+                                                       .free = materialize_free,
+                                                       .save = ivm__keeper_save,
+                                                       .load = ivm__keeper_load,
+                                                       .settle = ivm__keeper_settle };
 
 ivm_status ivm__materialize_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,
                                    ivm__operator **made)

@@ -1,7 +1,8 @@
 /* The outer joins inside: two sides, and what the files of the operator share.
  *
  *     outer.c        the operator: made from its spec, a step from what came to what stands        outer_side.c    a side's rows and counts
- *     outer_match.c  changed rows of one side met with the rows of the other                       outer_stand.c   rows that stand alone */
+ *     outer_match.c  changed rows of one side met with the rows of the other                       outer_stand.c   rows that stand alone
+ *     outer_save.c   both sides saved and loaded */
 #ifndef IVM__OUTER_STATE_H
 #define IVM__OUTER_STATE_H
 
@@ -76,6 +77,10 @@ typedef struct ivm__outer {
 
 /* Makes every column of the chunk that is not carried one of nulls. False: out of memory. */
 bool ivm__outer_pad(ivm__arena *arena, ivm__chunk *chunk);
+
+/* Two holdings: the left side's rows and the right's, those of a preserved side with the number of partners, 4 bytes. */
+ivm_status ivm__outer_save(const ivm__operator *self, ivm__saver *saver) IVM_MUST_CHECK;
+ivm_status ivm__outer_load(ivm__operator *self, ivm__step *step, uint32_t holding, const ivm__chunk *chunk, ivm__feed *from) IVM_MUST_CHECK;
 
 /* Meets the rows of a side that the step changed with the rows of the other as they are under the reading: counts partners on both sides,
  * and emits, where the kind joins, change x row. */

@@ -7,7 +7,9 @@
  * Whole rows are kept once, whatever inputs they are of, with an array of weights by row id that changes at commit alone: a step's changes stand
  * beside the store's touched rows, so that undo forgets them. distinct, of one input, goes by the store's own weights. Memory: each row, and 8
  * bytes an input. Cost: a lookup a row that came, a fold over the inputs a row touched. */
+#include "bytes.h"
 #include "delta.h"
+#include "holding.h"
 #include "operators.h"
 #include "weights.h"
 
@@ -263,13 +265,73 @@ static uint64_t set_bytes(const ivm__operator *self)
     return it->rows_capacity * weights_size(it) + it->changes_capacity * changes_size(it);
 }
 
+/* ---- Saved and loaded ---------------------------------------------------------------------------------------------------------------- */
+
+/* A row's weight in each input, 8 bytes. */
+static ivm_status weights_save(const void *context, const ivm__store *store, ivm__row_id row, ivm__sink *sink)
+{
+    const set *it = context;
+    (void)store;
+    return ivm__put(sink, it->weights + (size_t)row * it->inputs_count, weights_size(it));
+}
+
+static ivm_status set_save(const ivm__operator *self, ivm__saver *saver)
+{
+    const set *it = (const set *)self;
+    return saver->rows(saver, &it->rows.store, self->columns_count, it->inputs_count > 1 ? weights_save : NULL, it);
+}
+
+static ivm_status weights_load(set *it, ivm__step *step, ivm__row_id row, ivm__feed *from)
+{
+    int64_t *weights = it->weights + (size_t)row * it->inputs_count;
+    bool some = false;
+    IVM_TRY(ivm__get(from, weights, weights_size(it)));
+    for (uint32_t i = 0; i < it->inputs_count; i++) {
+        some |= weights[i] != 0;
+    }
+    return some ? IVM_OK : ivm__holding_corrupt(&it->head, step, "a row that is in no input");
+}
+
+static ivm_status set_load(ivm__operator *self, ivm__step *step, uint32_t holding, const ivm__chunk *chunk, ivm__feed *from)
+{
+    set *it = (set *)self;
+    assert(holding == 0 && chunk->columns_count == self->columns_count);
+    (void)holding;
+    if (it->inputs_count == 1) {
+        return ivm__holding_rows_alone(self, &it->rows, step, chunk);
+    }
+    if (!ivm__holding_is_single(chunk)) {
+        return ivm__holding_corrupt(self, step, "a row that does not weigh 1");
+    }
+    ivm__row_id row = it->rows.store.rows_end;
+    IVM_TRY(ivm__holding_rows(self, &it->rows, step, chunk));
+    if (weights_reserve(it) != IVM_OK) {
+        return ivm__fail_memory(step->error);
+    }
+    for (; row < it->rows.store.rows_end; row++) {
+        IVM_TRY(weights_load(it, step, row, from));
+    }
+    ivm__store_commit(&it->rows.store);
+    return IVM_OK;
+}
+
+static ivm_status set_settle(ivm__operator *self, ivm__step *step)
+{
+    (void)step;
+    set_commit(self); /* of nothing */
+    return IVM_OK;
+}
+
 static const ivm__operator_class set_class = { .name = "set",
                                                .consume = set_consume,
                                                .finish = set_finish,
                                                .commit = set_commit,
                                                .undo = set_undo,
                                                .free = set_free,
-                                               .bytes = set_bytes };
+                                               .bytes = set_bytes,
+                                               .save = set_save,
+                                               .load = set_load,
+                                               .settle = set_settle };
 
 static ivm_status rows_init(set *it, ivm__texts *texts, uint64_t seed)
 {

@@ -94,7 +94,10 @@ static const ivm__operator_class signs_class = { .name = "signs",
                                                  .finish = signs_finish,
                                                  .commit = ivm__keeper_commit,
                                                  .undo = ivm__keeper_undo,
-                                                 .free = signs_free };
+                                                 .free = signs_free,
+                                                 .save = ivm__keeper_save,
+                                                 .load = ivm__keeper_load,
+                                                 .settle = ivm__keeper_settle };
 
 ivm_status ivm__signs_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,
                              ivm__signs_ports ports, ivm__operator **made)

@@ -8,6 +8,7 @@
  * Memory: each row and what is computed of it, 30 to 40 bytes in the tree. Cost: a lookup and a descent a row that came or went, offset + limit
  * rows a partition touched, and the rows touched in it. */
 #include "delta.h"
+#include "holding.h"
 #include "operators.h"
 #include "sorted.h"
 #include "weights.h"
@@ -34,11 +35,12 @@ typedef struct top {
 
 /* ---- Rows that come ------------------------------------------------------------------------------------------------------------------ */
 
-static ivm_status chunk_add(top *it, ivm__step *step, const ivm__chunk *chunk)
+/* The chunk's rows with what is computed of them behind, and a byte each for those that cannot be. */
+static ivm_status chunk_compute(const top *it, ivm__step *step, const ivm__chunk *chunk, ivm__chunk **computed, uint8_t **out_of_range)
 {
     uint32_t columns_count = it->head.columns_count;
-    uint8_t *failed = ivm__arena_allocate(step->scratch, chunk->rows_count);
-    ivm__chunk *whole = ivm__chunk_make(step->scratch, it->types, columns_count + it->computed_count);
+    uint8_t *failed = *out_of_range = ivm__arena_allocate(step->scratch, chunk->rows_count);
+    ivm__chunk *whole = *computed = ivm__chunk_make(step->scratch, it->types, columns_count + it->computed_count);
     if (!failed || !whole) {
         return IVM_OUT_OF_MEMORY;
     }
@@ -50,6 +52,14 @@ static ivm_status chunk_add(top *it, ivm__step *step, const ivm__chunk *chunk)
         IVM_TRY(ivm__expression_compute(it->computed[i], step, chunk, &whole->columns[columns_count + i], failed));
         whole->columns[columns_count + i].type = it->types[columns_count + i];
     }
+    return IVM_OK;
+}
+
+static ivm_status chunk_add(top *it, ivm__step *step, const ivm__chunk *chunk)
+{
+    ivm__chunk *whole;
+    uint8_t *failed;
+    IVM_TRY(chunk_compute(it, step, chunk, &whole, &failed));
     if (memchr(failed, 1, chunk->rows_count)) {
         IVM_TRY(ivm__failures_add(&it->failures, step, chunk, failed));
     }
@@ -284,13 +294,63 @@ static uint64_t top_bytes(const ivm__operator *self)
     return ivm__sorted_bytes(&((const top *)self)->sorted);
 }
 
+/* ---- Saved and loaded ---------------------------------------------------------------------------------------------------------------- */
+
+/* What is computed of the rows follows from them. */
+static ivm_status top_save(const ivm__operator *self, ivm__saver *saver)
+{
+    return saver->rows(saver, &((const top *)self)->rows.store, self->columns_count, NULL, NULL);
+}
+
+static ivm_status chunk_load(top *it, ivm__step *step, const ivm__chunk *chunk)
+{
+    ivm__chunk *whole;
+    uint8_t *failed;
+    ivm__row_id row = it->rows.store.rows_end;
+    if (chunk_compute(it, step, chunk, &whole, &failed) != IVM_OK) {
+        return ivm__fail_memory(step->error);
+    }
+    if (memchr(failed, 1, chunk->rows_count)) {
+        return ivm__holding_corrupt(&it->head, step, "a partition or order of a row is out of range");
+    }
+    IVM_TRY(ivm__holding_rows(&it->head, &it->rows, step, whole));
+    for (; row < it->rows.store.rows_end; row++) {
+        if (ivm__sorted_insert(&it->sorted, ivm__sorted_entry(&it->sorted, row)) != IVM_OK) {
+            return ivm__fail_memory(step->error);
+        }
+    }
+    ivm__store_commit(&it->rows.store);
+    return IVM_OK;
+}
+
+static ivm_status top_load(ivm__operator *self, ivm__step *step, uint32_t holding, const ivm__chunk *chunk, ivm__feed *from)
+{
+    assert(holding == 0 && chunk->columns_count == self->columns_count);
+    (void)holding;
+    (void)from;
+    ivm__arena_mark mark = ivm__arena_here(step->scratch);
+    ivm_status status = chunk_load((top *)self, step, chunk);
+    ivm__arena_back(step->scratch, mark);
+    return status;
+}
+
+static ivm_status top_settle(ivm__operator *self, ivm__step *step)
+{
+    (void)step;
+    top_commit(self); /* of nothing */
+    return IVM_OK;
+}
+
 static const ivm__operator_class top_class = { .name = "top_k",
                                                .consume = top_consume,
                                                .finish = top_finish,
                                                .commit = top_commit,
                                                .undo = top_undo,
                                                .free = top_free,
-                                               .bytes = top_bytes };
+                                               .bytes = top_bytes,
+                                               .save = top_save,
+                                               .load = top_load,
+                                               .settle = top_settle };
 
 /* ---- Made from its spec ---------------------------------------------------------------------------------------------------------------- */
 

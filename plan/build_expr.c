@@ -51,15 +51,6 @@ ivm_expr *ivm_column(const char *name)
 
 /* ---- Literals ---------------------------------------------------------------------------------------------------------------------- */
 
-static bool type_is_valid(ivm_type type)
-{
-    uint32_t kind = IVM_TYPE_KIND(type), precision = IVM_TYPE_PRECISION(type), scale = IVM_TYPE_SCALE(type);
-    if (kind == IVM_DECIMAL_KIND) {
-        return type == IVM_DECIMAL(precision, scale) && precision >= 1 && precision <= IVM_DECIMAL_PRECISION_MAX && scale <= precision;
-    }
-    return type == kind && kind >= IVM_BOOL && kind <= IVM_TIMESTAMP;
-}
-
 /* The literal's own copy of a string's bytes. */
 static bool copy_string(ivm_expr *literal)
 {
@@ -77,7 +68,7 @@ static bool copy_string(ivm_expr *literal)
 
 ivm_expr *ivm_literal(ivm_value value)
 {
-    if (value.type ? !type_is_valid(value.type) : !value.is_null) {
+    if (value.type ? !ivm__type_is_valid(value.type) : !value.is_null) {
         ivm__builder_fail(IVM_INVALID_ARGUMENT, "ivm_literal: %#x is no type", (unsigned)value.type);
         return NULL;
     }
@@ -177,7 +168,7 @@ ivm_expr *ivm_call2(const char *function, ivm_expr *a, ivm_expr *b)
 
 ivm_expr *ivm_cast(ivm_expr *value, ivm_type type)
 {
-    if (!type_is_valid(type)) {
+    if (!ivm__type_is_valid(type)) {
         ivm__builder_fail(IVM_INVALID_ARGUMENT, "ivm_cast: %#x is no type", (unsigned)type);
         return free_all(&value, 1);
     }

@@ -104,6 +104,44 @@ static ivm_status find_source(ivm__check *check, const ivm_plan *plan, ivm__sour
     return IVM_OK;
 }
 
+/* Whether these can have been the table's columns: each is of the type that it has now, and none is another's. */
+static bool heading_fits(const ivm_table *table, const ivm__scan_heading *heading)
+{
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < heading->columns_count; i++) {
+        uint32_t column = heading->columns[i];
+        if (column == UINT32_MAX) {
+            continue;
+        }
+        if (column < next || column >= table->columns_count || heading->types[i] != table->types[column]) {
+            return false;
+        }
+        next = column + 1;
+    }
+    return heading->columns_count > 0 && heading->columns_count <= IVM_TABLE_COLUMNS_MAX;
+}
+
+/* A scan of a table as it was when its view was made. */
+static ivm_status check_scan_saved(ivm__check *check, ivm__node *node)
+{
+    const ivm__scan_heading *heading = check->headings;
+    if (check->headings_left == 0 || !heading_fits(node->table, heading)) {
+        return ivm__fail(check->error, IVM_CORRUPT, "a scan of table %s with columns that it cannot have had", node->table->name);
+    }
+    check->headings++;
+    check->headings_left--;
+    node->heading = ivm__table_heading(node->table, heading->types, heading->columns, heading->columns_count);
+    if (!node->heading || ivm__node_columns(node, check->memory, heading->columns_count) != IVM_OK) {
+        return ivm__fail_memory(check->error);
+    }
+    for (uint32_t i = 0; i < node->columns_count; i++) {
+        if (ivm__node_column_set(node, check->memory, i, heading->names[i], heading->types[i]) != IVM_OK) {
+            return ivm__fail_memory(check->error);
+        }
+    }
+    return IVM_OK;
+}
+
 static ivm_status check_scan(ivm__check *check, const ivm_plan *plan, ivm__node *node)
 {
     ivm__source source = { 0 };
@@ -111,6 +149,9 @@ static ivm_status check_scan(ivm__check *check, const ivm_plan *plan, ivm__node 
     assert(ivm__source_is(source));
     node->table = source.table;
     node->view = source.view;
+    if (node->table && check->headings) {
+        return check_scan_saved(check, node);
+    }
     node->heading = source.table ? source.table->heading : NULL;
     const ivm__column *columns = source.table ? source.table->columns : source.view->columns;
     const char *alias = plan->alias ? plan->alias : plan->table;
@@ -194,15 +235,53 @@ ivm_status ivm__check_node(ivm__check *check, const ivm_plan *plan, ivm__node **
     return IVM_OK;
 }
 
-ivm_status ivm__plan_check(ivm_engine *engine, const ivm_plan *plan, ivm__node **node, ivm_error *error)
+/* Whether a column that is gone is read by the plan. */
+static bool reads_gone(const ivm__node *node)
 {
-    ivm__check check = { .engine = engine, .memory = &engine->memory, .error = error };
+    bool reads = false;
+    for (uint32_t i = 0; node->heading && i < node->columns_count; i++) {
+        reads |= node->heading->columns[i] == UINT32_MAX && (node->needed[i] || node->table->allow_negative);
+    }
+    for (uint32_t i = 0; i < node->inputs_count && !reads; i++) {
+        reads = reads_gone(node->inputs[i]);
+    }
+    return reads;
+}
+
+static ivm_status check_tree(ivm__check *check, const ivm_plan *plan, ivm__node **node)
+{
+    IVM_TRY(ivm__check_node(check, plan, node));
+    if (ivm__needed_mark(*node, check->memory) != IVM_OK) {
+        return ivm__fail_memory(check->error);
+    }
+    if (check->headings_left || (check->headings && reads_gone(*node))) {
+        return ivm__fail(check->error, IVM_CORRUPT, "a plan that reads columns which its tables have no more");
+    }
+    return IVM_OK;
+}
+
+static ivm_status check_root(ivm__check *check, const ivm_plan *plan, ivm__node **node)
+{
     ivm__node *root = NULL;
-    IVM_TRY(ivm__check_node(&check, plan, &root));
-    if (ivm__needed_mark(root, &engine->memory) != IVM_OK) {
-        ivm__node_free(root, engine);
-        return ivm__fail_memory(error);
+    ivm_status status = check_tree(check, plan, &root);
+    if (status != IVM_OK) {
+        ivm__node_free(root, check->engine);
+        return status;
     }
     *node = root;
     return IVM_OK;
+}
+
+ivm_status ivm__plan_check(ivm_engine *engine, const ivm_plan *plan, ivm__node **node, ivm_error *error)
+{
+    ivm__check check = { .engine = engine, .memory = &engine->memory, .error = error };
+    return check_root(&check, plan, node);
+}
+
+ivm_status ivm__plan_check_saved(ivm_engine *engine, const ivm_plan *plan, const ivm__view_saved *saved, ivm__node **node, ivm_error *error)
+{
+    ivm__check check = {
+        .engine = engine, .memory = &engine->memory, .error = error, .headings = saved->headings, .headings_left = saved->headings_count
+    };
+    return check_root(&check, plan, node);
 }

@@ -8,6 +8,8 @@ typedef struct ivm__check {
     ivm_engine *engine;
     ivm__memory *memory;
     ivm_error *error;
+    const ivm__scan_heading *headings; /* of the scans of tables to come, in reading order; NULL: each has its table's as it is now */
+    uint32_t headings_left;
 } ivm__check;
 
 /* ---- Nodes (node.c): arrays of exact size, zeroed, counts set. Each fails for memory alone; ivm__node_free() takes what is half made. -- */

@@ -12,6 +12,7 @@
 
 /* ---- What the user builds (plan/build.c, plan/json.c) ------------------------------------------------------------------------------- */
 
+/* The numbers of kinds, ops, kinds of join and of set are written in checkpoints: new ones come last. */
 typedef enum ivm__expr_kind { IVM__EXPR_COLUMN, IVM__EXPR_LITERAL, IVM__EXPR_CALL, IVM__EXPR_CAST } ivm__expr_kind;
 
 struct ivm_expr {
@@ -117,10 +118,35 @@ typedef struct ivm__node {
     uint32_t equalities_count;
 } ivm__node;
 
+/* The columns that a scan of a table had when its view was made: named "alias.column" as they were then, and where each is now. */
+typedef struct ivm__scan_heading {
+    const char **names;
+    ivm_type *types;
+    uint32_t *columns; /* of the table; UINT32_MAX: it is gone, and nothing reads it */
+    uint32_t columns_count;
+} ivm__scan_heading;
+
+/* The facts that rows not kept found their parents by when the view was made, for each join that reads such rows, in reading order. */
+typedef struct ivm__hop_facts {
+    ivm_fact **facts;
+    uint32_t count;
+} ivm__hop_facts;
+
+/* What a view that is made again keeps of its first making, when names of columns and facts may have been others. */
+typedef struct ivm__view_saved {
+    ivm__scan_heading *headings;
+    uint32_t headings_count;
+    ivm__hop_facts *hops;
+    uint32_t hops_count;
+} ivm__view_saved;
+
 /* NULL: out of memory. */
 ivm__expression *ivm__expression_copy(const ivm__expression *expression, ivm__memory *memory);
 /* Resolves names and types. unknown_table, unknown_column, ambiguous_column, type_mismatch, invalid_plan; messages name the column. */
 ivm_status ivm__plan_check(ivm_engine *engine, const ivm_plan *plan, ivm__node **node, ivm_error *error) IVM_MUST_CHECK;
+/* The same with the names of then. corrupt where the headings are not those of the plan's scans. */
+ivm_status ivm__plan_check_saved(ivm_engine *engine, const ivm_plan *plan, const ivm__view_saved *saved, ivm__node **node,
+                                 ivm_error *error) IVM_MUST_CHECK;
 void ivm__node_free(ivm__node *node, ivm_engine *engine); /* NULL is fine */
 /* A typed expression over these columns. */
 ivm_status ivm__expression_check(ivm_engine *engine, const ivm_expr *expr, const ivm__named_column *columns, uint32_t columns_count,
@@ -202,8 +228,14 @@ ivm_status ivm__prune_rows(ivm__step *step, const ivm__graph *graph, const ivm__
 /* ---- Rows not kept (plan/transient.c) ------------------------------------------------------------------------------------------------ */
 
 /* Whether a view that is compiled can be kept up without the rows of its transient tables: unsupported names the table and why it cannot.
- * Gives the view the hops of its joins. out_of_memory. */
-ivm_status ivm__transient_check(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
+ * Gives the view the hops of its joins, by the facts of `saved` alone where that is given. out_of_memory. */
+ivm_status ivm__transient_check(ivm_view *view, const ivm__view_saved *saved, ivm_error *error) IVM_MUST_CHECK;
+
+/* ---- Views made (plan/view.c) -------------------------------------------------------------------------------------------------------- */
+
+/* As ivm_view_create() does; the plan stays the caller's. `saved` NULL: for the first time. The engine has been entered. */
+ivm_status ivm__view_declare(ivm_engine *engine, const char *name, const ivm_plan *plan, const ivm_view_options *options,
+                             const ivm__view_saved *saved, ivm_view **view, ivm_error *error) IVM_MUST_CHECK;
 
 /* ---- Masks and terms (plan/mask.c, plan/terms.c) ---------------------------------------------------------------------------------- */
 

@@ -46,8 +46,19 @@ static ivm_status hop_add(ivm__hops *hops, ivm__memory *memory, ivm_fact *fact, 
     return IVM_OK;
 }
 
-/* Goes from the child leaf along facts, until no further leaf is reached: hop_of[leaf] is its hop, or UNREACHED. */
-static ivm_status leaves_reach(const ivm__graph *graph, const ivm_engine *engine, uint32_t child, ivm__hops *hops, uint32_t *hop_of)
+/* `saved` NULL: any fact may be used. */
+static bool may_use(const ivm__hop_facts *saved, const ivm_fact *fact)
+{
+    bool may = !saved;
+    for (uint32_t i = 0; saved && i < saved->count; i++) {
+        may |= saved->facts[i] == fact;
+    }
+    return may;
+}
+
+/* Goes from the child leaf along facts, until no further leaf is reached: hop_of[leaf] is its hop, or UNREACHED. With no more facts than those it took
+ * once it takes the same ones. */
+static ivm_status leaves_reach(const ivm__graph *graph, const ivm__hop_facts *saved, uint32_t child, ivm__hops *hops, uint32_t *hop_of)
 {
     uint32_t reached[IVM_JOIN_LEAVES_MAX], reached_count = 0, leaves_count = graph->leaves_count;
     assert(child < leaves_count && leaves_count <= IVM_JOIN_LEAVES_MAX);
@@ -59,8 +70,8 @@ static ivm_status leaves_reach(const ivm__graph *graph, const ivm_engine *engine
     for (uint32_t next = 0; next < reached_count; next++) {
         uint32_t from = hop_of[reached[next]];
         assert(from != UNREACHED);
-        for (ivm_fact *fact = engine->facts; fact; fact = fact->next) {
-            for (uint32_t i = 0; i < leaves_count; i++) {
+        for (ivm_fact *fact = hops->table->engine->facts; fact; fact = fact->next) {
+            for (uint32_t i = 0; may_use(saved, fact) && i < leaves_count; i++) {
                 if (hop_of[i] == UNREACHED && ivm__fact_leads(graph, fact, reached[next], i)) {
                     IVM_TRY(hop_add(hops, graph->memory, fact, from, &hop_of[i]));
                     reached[reached_count++] = i;
@@ -113,13 +124,25 @@ static ivm_status lost_leaf(const ivm_view *view, const ivm__graph *graph, uint3
     return IVM_OK;
 }
 
-static ivm_status check_join(ivm_view *view, const ivm__graph *graph, ivm_error *error)
+static uint32_t hops_count(const ivm_view *view)
+{
+    uint32_t count = 0;
+    for (const ivm__hops *hops = view->hops; hops; hops = hops->next) {
+        count++;
+    }
+    return count;
+}
+
+static ivm_status check_join(ivm_view *view, const ivm__graph *graph, const ivm__view_saved *saved, ivm_error *error)
 {
     ivm__memory *memory = &view->engine->memory;
-    uint32_t leaf, hop_of[IVM_JOIN_LEAVES_MAX];
+    uint32_t leaf, hop_of[IVM_JOIN_LEAVES_MAX], before = hops_count(view);
     IVM_TRY(lost_leaf(view, graph, &leaf, error));
     if (leaf == UINT32_MAX) {
         return IVM_OK;
+    }
+    if (saved && before == saved->hops_count) {
+        return ivm__fail(error, IVM_CORRUPT, "view %s: a join reads rows that are not kept, and no facts are told for it", view->name);
     }
     ivm__hops *hops = ivm__allocate_zeroed(memory, sizeof *hops);
     if (!hops) {
@@ -128,7 +151,7 @@ static ivm_status check_join(ivm_view *view, const ivm__graph *graph, ivm_error 
     hops->table = graph->leaves[leaf].table;
     hops->next = view->hops;
     view->hops = hops;
-    if (leaves_reach(graph, view->engine, leaf, hops, hop_of) != IVM_OK) {
+    if (leaves_reach(graph, saved ? &saved->hops[before] : NULL, leaf, hops, hop_of) != IVM_OK) {
         return ivm__fail_memory(error);
     }
     for (uint32_t h = 0; h < hops->count; h++) {
@@ -140,21 +163,21 @@ static ivm_status check_join(ivm_view *view, const ivm__graph *graph, ivm_error 
 /* ---- The plan -------------------------------------------------------------------------------------------------------------------------- */
 
 /* Joins are counted in the order in which they were compiled. */
-static ivm_status check_node(ivm_view *view, const ivm__node *node, uint32_t *joins, ivm_error *error)
+static ivm_status check_node(ivm_view *view, const ivm__node *node, const ivm__view_saved *saved, uint32_t *joins, ivm_error *error)
 {
     if (node->op == IVM__PLAN_JOIN) {
-        IVM_TRY(check_join(view, view->planned->graphs[(*joins)++], error));
+        IVM_TRY(check_join(view, view->planned->graphs[(*joins)++], saved, error));
     }
     if (node->op == IVM__PLAN_OUTER && lost_table(node)) {
         return refuse(view, lost_table(node), "an outer, semi or anti join reads them", "", error);
     }
     for (uint32_t i = 0; i < node->inputs_count; i++) {
-        IVM_TRY(check_node(view, node->inputs[i], joins, error));
+        IVM_TRY(check_node(view, node->inputs[i], saved, joins, error));
     }
     return IVM_OK;
 }
 
-ivm_status ivm__transient_check(ivm_view *view, ivm_error *error)
+ivm_status ivm__transient_check(ivm_view *view, const ivm__view_saved *saved, ivm_error *error)
 {
     uint32_t joins = 0;
     bool lost = false;
@@ -169,5 +192,5 @@ ivm_status ivm__transient_check(ivm_view *view, ivm_error *error)
         }
         lost |= table->transient;
     }
-    return lost ? check_node(view, view->planned->node, &joins, error) : IVM_OK;
+    return lost ? check_node(view, view->planned->node, saved, &joins, error) : IVM_OK;
 }

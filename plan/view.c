@@ -2,10 +2,11 @@
  *
  *     plan -> checked tree -> program -> a step whose delta is all that the tables hold -> published
  *
- * Until the last line of view_make() nothing outside the new view has changed but for indexes that came, so that a failure frees both. Cost: the plan computed
+ * Until the last line of ivm__view_declare() nothing outside the new view has changed but for indexes that came, so that a failure frees both. Cost: the plan computed
  * once over its tables' rows. */
 #include "check.h"
 #include "pending.h"
+#include "plan_code.h"
 #include "transient.h"
 
 /* ---- What the view says of itself ---------------------------------------------------------------------------------------------------- */
@@ -45,6 +46,15 @@ static ivm_status name_columns(ivm_view *view, const ivm__node *root)
         }
     }
     return IVM_OK;
+}
+
+static ivm_status keep_plan(ivm_view *view, const ivm_plan *plan)
+{
+    ivm__code code = { .memory = &view->engine->memory };
+    ivm__plan_code(&code, plan);
+    view->plan = ivm__code_take(&code, &view->plan_size);
+    ivm__code_deinit(&code);
+    return view->plan ? IVM_OK : IVM_OUT_OF_MEMORY;
 }
 
 static bool reads(const ivm__node *node, ivm__source source)
@@ -108,7 +118,9 @@ static ivm_status list_views(ivm_view *view, const ivm__node *root)
 static void mark_used(const ivm__node *node, const ivm_table *table, bool *used)
 {
     for (uint32_t i = 0; node->table == table && i < node->columns_count; i++) {
-        used[i] |= node->needed[i];
+        if (node->needed[i]) {
+            used[node->heading->columns[i]] = true;
+        }
     }
     for (uint32_t i = 0; i < node->inputs_count; i++) {
         mark_used(node->inputs[i], table, used);
@@ -211,26 +223,26 @@ static ivm_status view_complete(ivm_view *view, ivm_error *error)
 }
 
 /* The last steps of making it; the names are judged behind an overflow of the plan. */
-static ivm_status view_finish(ivm_view *view, ivm_indexes indexes, ivm_error *error)
+static ivm_status view_finish(ivm_view *view, ivm_indexes indexes, const ivm__view_saved *saved, ivm_error *error)
 {
     IVM_TRY(view_complete(view, error));
     IVM_TRY(check_names(view->engine, view->planned->node, error));
-    IVM_TRY(ivm__transient_check(view, error));
+    IVM_TRY(ivm__transient_check(view, saved, error));
     return indexes == IVM_INDEXES_EAGER ? ivm__view_prepare(view, error) : IVM_OK;
 }
 
-static ivm_status view_make(ivm_engine *engine, const char *name, const ivm_plan *plan, const ivm_view_options *options, ivm_view **view,
-                            ivm_error *error)
+ivm_status ivm__view_declare(ivm_engine *engine, const char *name, const ivm_plan *plan, const ivm_view_options *options,
+                             const ivm__view_saved *saved, ivm_view **view, ivm_error *error)
 {
     ivm__node *root = NULL;
     ivm_view *made = NULL;
     ivm__index **newest = NULL;
     IVM_TRY(ivm__name_check(engine, name, error));
-    IVM_TRY(ivm__plan_check(engine, plan, &root, error));
+    IVM_TRY(saved ? ivm__plan_check_saved(engine, plan, saved, &root, error) : ivm__plan_check(engine, plan, &root, error));
     if (view_start(engine, name, root, &made) != IVM_OK) {
         return ivm__fail_memory(error);
     }
-    if (ivm__indexes_mark(engine, &newest) != IVM_OK) {
+    if (keep_plan(made, plan) != IVM_OK || ivm__indexes_mark(engine, &newest) != IVM_OK) {
         ivm__view_free(made);
         return ivm__fail_memory(error);
     }
@@ -239,7 +251,7 @@ static ivm_status view_make(ivm_engine *engine, const char *name, const ivm_plan
         made->changed = options->changed;
         made->changed_context = options->changed_context;
     }
-    ivm_status status = view_finish(made, options ? options->indexes : IVM_INDEXES_LAZY, error);
+    ivm_status status = view_finish(made, options ? options->indexes : IVM_INDEXES_LAZY, saved, error);
     if (status != IVM_OK) {
         ivm__view_free(made);
         ivm__indexes_back(engine, newest);
@@ -283,12 +295,24 @@ ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan,
     }
     ivm_status status = ivm__engine_enter(engine, error);
     if (status == IVM_OK) {
-        status = view_make(engine, name, plan, options, view, error);
+        status = ivm__view_declare(engine, name, plan, options, NULL, view, error);
         ivm__engine_settle(engine);
         ivm__engine_leave(engine);
     }
     ivm_plan_free(plan);
     return status;
+}
+
+ivm_status ivm_view_watch(ivm_view *view, ivm_view_changed changed, void *context, ivm_error *error)
+{
+    if (!view) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_view_watch: a view is wanted");
+    }
+    IVM_TRY(ivm__engine_enter(view->engine, error));
+    view->changed = changed;
+    view->changed_context = context;
+    ivm__engine_leave(view->engine);
+    return IVM_OK;
 }
 
 /* ---- Dropping, and what can be asked --------------------------------------------------------------------------------------------------- */

@@ -39,8 +39,9 @@ SCENARIOS = [
     ("no error", TABLE + PUSH.replace("]}]}", ']}], "error": "overflow"}'), 1, "1 wrong", ":2: push: succeeded, but error overflow"),
     ("other error", TABLE + PUSH + PUSH.replace("]}]}", ']}], "error": "overflow"}'), 1, "1 wrong", "failed with duplicate_key ("),
     ("goes on", TABLE + '{"frobnicate": 1}\n' + PUSH + '{"expect": {"view": "t", "rows": []}}\n', 1, "2 wrong", ":4: expect t:"),
-    ("later work", '{"checkpoint": "a", "error": "unsupported"}\n'
-     '{"restore": "a", "error": "unsupported"}\n', 0, "0 wrong", ""),
+    ("checkpoints", TABLE + '{"restore": "a", "error": "io"}\n{"checkpoint": "a"}\n' + PUSH + '{"checkpoint": "b"}\n{"drop_table": "t"}\n'
+     '{"restore": "b"}\n{"expect": {"view": "t", "rows": [[2, 2.5], [1, 0.1]]}}\n{"restore": "a"}\n{"restore": "a"}\n'
+     '{"expect": {"view": "t", "rows": []}}\n{"checkpoint": 1, "error": "invalid_argument"}\n', 0, "2 expectations, 0 wrong", ""),
     ("deltas", JOINED + '{"expect_deltas": {"view": "v", "rows": [1, 0]}}\n{"expect_deltas": {"view": "v", "rows": [5, 5]}}\n'
      '{"expect_deltas": {"view": "u", "rows": []}, "error": "unknown_view"}\n'
      '{"expect_deltas": {"view": "v"}, "error": "invalid_argument"}\n', 0, "1 scenarios, 4 expectations, 0 wrong", ""),

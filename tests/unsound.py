@@ -48,8 +48,8 @@ VARIANTS = [
          "            ivm__table_free(table);\n"
          "        }\n"
          "        ivm__engine_settle(engine);\n"),
-        ("        *last = *table = made;\n",
-         "        *last = *table = made;\n"
+        ("    *last = *table = made;\n",
+         "    *last = *table = made;\n"
          "        ivm_table *old = NULL;\n"
          "        for (ivm_fact *fact = engine->facts; fact; fact = fact->next) {\n"
          "            if (strcmp(fact->child->name, name) == 0) {\n"

@@ -53,6 +53,11 @@ IVM_API ivm_status ivm_batch_state_shape(ivm_batch *batch, ivm_table *table, ivm
  * part alone. */
 IVM_API ivm_status ivm_batch_shape(ivm_batch *batch, ivm_table *table, ivm_shape *shape, ivm_error *error) IVM_MUST_CHECK;
 
+/* What the caller wants to find again: where in its input the batch ends. Any bytes, at most IVM_POSITION_SIZE_MAX (invalid_argument, remembered);
+ * copied. The engine has it from the moment the batch is in, all or nothing with it; a batch without one leaves it as it was. A batch may be a
+ * position alone. */
+IVM_API ivm_status ivm_batch_position(ivm_batch *batch, const void *bytes, size_t size);
+
 /* Applies the batch and brings every view up to date. Takes the batch: it is freed whatever the outcome. All or nothing: after any error
  * tables, views and statistics are as they were. `stats` (of this push) and `error` may be NULL. Cost: the batch's rows times the
  * probes of the terms that run.

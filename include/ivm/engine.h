@@ -24,6 +24,7 @@ typedef struct ivm_fact ivm_fact;
 #define IVM_TABLE_ROWS_MAX 4000000000u
 #define IVM_THREADS_MAX 16u /* of one engine */
 #define IVM_STRING_SIZE_MAX 0x7fffffffu
+#define IVM_POSITION_SIZE_MAX 256u /* bytes of a position */
 
 /* ---- Memory ---------------------------------------------------------------------------------------------------------------------- */
 
@@ -84,6 +85,10 @@ IVM_API ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error) IVM_MU
 
 IVM_API ivm_status ivm_engine_planner_set(ivm_engine *engine, const ivm_planner_options *options, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_planner_options ivm_engine_planner(ivm_engine *engine);
+
+/* The position that came with the last push that had one (ivm_batch_position()), kept by checkpoints: what a host goes on from.
+ * Writes at most `capacity` bytes, says in *size how many it has; 0: none. in_use from inside a callback. */
+IVM_API ivm_status ivm_engine_position(ivm_engine *engine, void *bytes, size_t capacity, size_t *size, ivm_error *error) IVM_MUST_CHECK;
 
 /* ---- Tables ---------------------------------------------------------------------------------------------------------------------- */
 

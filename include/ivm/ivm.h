@@ -5,6 +5,7 @@
 #define IVM_H
 
 #include "ivm/batch.h"
+#include "ivm/checkpoint.h"
 #include "ivm/engine.h"
 #include "ivm/plan.h"
 #include "ivm/status.h"

@@ -40,6 +40,8 @@ typedef struct ivm_view_options {
  * already_exists, overflow, unsupported, out_of_memory. */
 IVM_API ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan, const ivm_view_options *options, ivm_view **view,
                                    ivm_error *error) IVM_MUST_CHECK;
+/* Who is told from now on (NULL: nobody), in place of what the options said: for views made by a restore. in_use from inside a callback. */
+IVM_API ivm_status ivm_view_watch(ivm_view *view, ivm_view_changed changed, void *context, ivm_error *error) IVM_MUST_CHECK;
 /* Drops a view and its state, and the indexes of tables that no view reads any more; snapshots of it stay readable. in_use while a view reads it, or
  * from inside a callback: then nothing is dropped. */
 IVM_API ivm_status ivm_view_drop(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;

@@ -144,6 +144,40 @@ static ivm__weight random_weight(uint64_t *state)
                        : sign * (ivm__weight)(random_next(state) % 3);
 }
 
+/* What a walk gives, held against the model: it starts from nothing, and the least of the cells above the one before is next. */
+typedef struct walk {
+    const list *model;
+    ivm_type type;
+    uint32_t group, count;
+    ivm__wide last;
+} walk;
+
+static ivm_status walk_visit(void *context, ivm__wide cell, ivm__weight weight)
+{
+    walk *it = context;
+    const entry *next = NULL;
+    for (uint32_t i = 0; i < it->model->count; i++) {
+        const entry *at = &it->model->entries[i];
+        bool above = at->group == it->group && at->weight && (!it->count || ivm__cell_compare(it->type, at->cell, it->last) > 0);
+        next = above && (!next || ivm__cell_compare(it->type, at->cell, next->cell) < 0) ? at : next;
+    }
+    cr_assert(next && next->cell == cell && next->weight == weight);
+    it->last = cell;
+    it->count++;
+    return IVM_OK;
+}
+
+static void walks_agree(const fixture *with, const list *model, uint32_t group, uint64_t seed)
+{
+    walk it = { model, with->ordered.type, group };
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < model->count; i++) {
+        count += model->entries[i].group == group && model->entries[i].weight;
+    }
+    cr_assert_eq(ivm__ordered_walk(&with->ordered, group, walk_visit, &it), IVM_OK);
+    cr_assert_eq(it.count, count, "seed %lu, group %u", (unsigned long)seed, group);
+}
+
 static void agree(const fixture *with, const list *model, uint32_t group, uint64_t seed)
 {
     for (int direction = -1; direction <= 1; direction += 2) {
@@ -215,6 +249,7 @@ static void steps_run(ivm_type type, uint64_t seed)
         cr_assert_eq(with.ordered.entries_count, model.count, "seed %lu, step %u", (unsigned long)seed, step);
         for (uint32_t group = 0; group < GROUPS; group++) {
             agree(&with, &model, group * GROUP_STRIDE, seed);
+            walks_agree(&with, &model, group * GROUP_STRIDE, seed);
         }
         agree(&with, &model, 5, seed);
     }
@@ -228,6 +263,27 @@ Test(engine_ordered, random_steps_equal_a_list)
             steps_run(types[i], seed);
         }
     }
+}
+
+static ivm_status third_fails(void *context, ivm__wide cell, ivm__weight weight)
+{
+    uint32_t *visits = context;
+    cr_assert(cell == *visits && weight == 1);
+    return ++*visits == 3 ? IVM_OVERFLOW : IVM_OK;
+}
+
+Test(engine_ordered, a_walk_ends_where_a_visit_fails)
+{
+    fixture with;
+    fixture_open(&with, IVM_INT64);
+    uint32_t visits = 0;
+    cr_assert_eq(ivm__ordered_walk(&with.ordered, 3, third_fails, &visits), IVM_OK);
+    for (uint32_t i = 0; i < 50; i++) {
+        cr_assert_eq(ivm__ordered_add(&with.ordered, 3, i, 1), IVM_OK);
+    }
+    cr_assert_eq(ivm__ordered_walk(&with.ordered, 3, third_fails, &visits), IVM_OVERFLOW);
+    cr_assert_eq(visits, 3);
+    fixture_close(&with);
 }
 
 Test(engine_ordered, order_of_float_cells)

@@ -2,6 +2,7 @@
 #ifndef TEST_FEED_H
 #define TEST_FEED_H
 
+#include "bytes.h" /* which has parameters of this name */
 #include "hand.h"
 
 typedef struct feed {

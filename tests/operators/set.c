@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "feed.h"
+#include "reload.h"
 
 #define COLUMNS 3u
 #define INPUTS_MAX 4u
@@ -404,4 +404,80 @@ Test(operators_set, running_out_of_memory_in_making_it_leaves_nothing)
         hand_trial_judge_made(&trial, &it, status, made);
     }
     cr_assert_gt(trial.failures, 2);
+}
+
+/* ---- Saved and loaded -------------------------------------------------------------------------------------------------------------------- */
+
+static void reload_open(void *at, uint64_t seed, const ivm_allocator *allocator)
+{
+    ivm__set_kind kind = kinds[seed % KINDS];
+    case_open(at, kind, kind == IVM__SET_DISTINCT ? 1 : 2 + (uint32_t)(seed / KINDS % 3), allocator);
+}
+
+static void reload_close(void *at)
+{
+    case_close(at);
+}
+
+static hand *reload_hand(void *at)
+{
+    return &((set_case *)at)->it;
+}
+
+/* Now and then a row weighs less than nothing, as a broken promise leaves it, or as much as it may. */
+static void reload_draw(void *at, uint64_t *random)
+{
+    set_case *it = at;
+    for (uint32_t i = 0; i < it->inputs_count; i++) {
+        draw_input(it, i, random);
+        if (hand_below(random, 6) == 0) {
+            send(it, i, draw_row(random), hand_below(random, 2) ? -3 : INT64_MAX);
+        }
+    }
+}
+
+static ivm_status reload_step(void *at, bool initial, bool keep)
+{
+    return case_step(at, initial, keep);
+}
+
+static bool reload_holds(void *at)
+{
+    return holds(at);
+}
+
+static hand_bag *reload_rows(void *at, uint32_t input)
+{
+    return &((set_case *)at)->rows[input];
+}
+
+static const ivm__store *reload_result(void *at)
+{
+    return ivm__materialize_result(((set_case *)at)->root);
+}
+
+static const reload reloads = { sizeof(set_case), reload_open,  reload_close, reload_hand,  reload_draw,
+                                reload_step,      reload_holds, reload_rows,  reload_result };
+
+Test(operators_set, saved_and_loaded_it_goes_on, .timeout = 300)
+{
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        reload_go_on(&reloads, seed);
+    }
+}
+
+Test(operators_set, spoilt_bytes_break_nothing, .timeout = 300)
+{
+    uint32_t loaded = 0;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        loaded += reload_spoilt(&reloads, seed, 50);
+    }
+    cr_assert_gt(loaded, 300);
+}
+
+Test(operators_set, running_out_of_memory_in_loading_leaves_nothing, .timeout = 300)
+{
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        reload_out_of_memory(&reloads, seed);
+    }
 }

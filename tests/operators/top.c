@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "feed.h"
 #include "join_case.h"
+#include "reload.h"
 
 #define COLUMNS 4u
 #define KEYS_MAX 3u
@@ -482,4 +482,75 @@ Test(operators_top, running_out_of_memory_in_making_it_leaves_nothing)
         hand_trial_judge_made(&trial, &it, status, made);
     }
     cr_assert_gt(trial.failures, 4);
+}
+
+/* ---- Saved and loaded -------------------------------------------------------------------------------------------------------------------- */
+
+static void reload_open(void *at, uint64_t seed, const ivm_allocator *allocator)
+{
+    uint64_t random = seed * 0x9E3779B97F4A7C15ull | 1;
+    draw_case(at, &random);
+    case_open(at, allocator);
+}
+
+static void reload_close(void *at)
+{
+    case_close(at);
+}
+
+static hand *reload_hand(void *at)
+{
+    return &((top_case *)at)->it;
+}
+
+static void reload_draw(void *at, uint64_t *random)
+{
+    draw_step(at, random);
+}
+
+static ivm_status reload_step(void *at, bool initial, bool keep)
+{
+    return case_step(at, initial, keep);
+}
+
+static bool reload_holds(void *at)
+{
+    return holds(at);
+}
+
+static hand_bag *reload_rows(void *at, uint32_t input)
+{
+    (void)input;
+    return &((top_case *)at)->rows;
+}
+
+static const ivm__store *reload_result(void *at)
+{
+    return ivm__materialize_result(((top_case *)at)->root);
+}
+
+static const reload reloads = { sizeof(top_case), reload_open,  reload_close, reload_hand,  reload_draw,
+                                reload_step,      reload_holds, reload_rows,  reload_result };
+
+Test(operators_top, saved_and_loaded_it_goes_on, .timeout = 300)
+{
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        reload_go_on(&reloads, seed);
+    }
+}
+
+Test(operators_top, spoilt_bytes_break_nothing, .timeout = 300)
+{
+    uint32_t loaded = 0;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        loaded += reload_spoilt(&reloads, seed, 50);
+    }
+    cr_assert_gt(loaded, 300);
+}
+
+Test(operators_top, running_out_of_memory_in_loading_leaves_nothing, .timeout = 300)
+{
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        reload_out_of_memory(&reloads, seed);
+    }
 }

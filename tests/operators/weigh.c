@@ -93,14 +93,32 @@ Test(operators_weigh, magnitudes_are_added_where_weights_may_be_negative)
     hand_close(&it);
 }
 
-Test(operators_weigh, weights_too_large_to_add_up_are_judged_from_there_on)
+Test(operators_weigh, weights_too_large_to_add_up_are_judged)
 {
     open_one(false);
     cr_assert(takes_rows(HUGE_WEIGHT, 0, false));
     cr_assert_not(takes(1));
     cr_assert(takes(HUGE_WEIGHT));
-    cr_assert(takes(-HUGE_WEIGHT));
+    cr_assert(takes(1), "it is there");
+    cr_assert(takes(-HUGE_WEIGHT), "in flight it may be more than 128 bits hold");
+    cr_assert_not(takes(1), "the sum is exact whatever it was");
+    hand_close(&it);
+    open_one(true);
+    cr_assert(takes(HUGE_WEIGHT));
+    cr_assert(takes(1), "a bound never falls");
+    hand_close(&it);
+}
+
+/* Rows of 2^63 that together are more than 2^94, and go again: the sum is as exact as before. */
+Test(operators_weigh, a_sum_past_what_weights_add_up_to_is_exact)
+{
+    open_one(false);
+    const ivm__weight much = (ivm__weight)1 << 94;
+    cr_assert(takes(much));
+    cr_assert(takes((ivm__weight)1 << 80));
+    cr_assert(takes(-much), "2^80 is left");
     cr_assert(takes(1));
+    cr_assert_not(takes(-((ivm__weight)1 << 80)));
     hand_close(&it);
 }
 

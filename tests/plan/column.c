@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fixture.h"
+#include "checkpoint_case.h"
 
-static fixture tested;
+static fixture fixtures[2], *tested = fixtures;
 static ivm_table *fact, *dim;
 static uint64_t random_state, history_seed;
 static int made; /* columns so far */
@@ -67,15 +67,15 @@ static ivm_plan *plan_of(int nth)
 static ivm_view *view_make(const char *name, int nth, ivm_refresh refresh)
 {
     ivm_view_options options = { .version = IVM_VIEW_OPTIONS_VERSION, .refresh = refresh };
-    return fixture_make_with(&tested, name, plan_of(nth), &options);
+    return fixture_make_with(tested, name, plan_of(nth), &options);
 }
 
 /* The view is as one made anew would be. */
 static void check(ivm_view *view, int nth)
 {
     ivm_view *anew = view_make("anew", nth, IVM_IMMEDIATE);
-    char *wanted = strdup(fixture_view(&tested, anew));
-    const char *rows = fixture_view(&tested, view);
+    char *wanted = strdup(fixture_view(tested, anew));
+    const char *rows = fixture_view(tested, view);
     cr_assert_str_eq(rows, wanted, "view %s: %s, not %s", ivm_view_name(view), rows, wanted);
     free(wanted);
     cr_assert_eq(ivm_view_drop(anew, NULL), IVM_OK);
@@ -98,15 +98,15 @@ static void column_change(void)
     snprintf(fresh, sizeof fresh, "x%d", made++);
     if (draw(2) && count < 8) {
         ivm_column_definition column = { fresh, draw(2) ? IVM_STRING : IVM_INT64, false };
-        cr_assert_eq(ivm_table_column_add(table, &column, &tested.error), IVM_OK, "%s", tested.error.message);
+        cr_assert_eq(ivm_table_column_add(table, &column, &tested->error), IVM_OK, "%s", tested->error.message);
     } else if (is_named(name)) {
-        cr_assert_eq(ivm_table_column_drop(table, name, &tested.error), IVM_IN_USE, "%s", name);
+        cr_assert_eq(ivm_table_column_drop(table, name, &tested->error), IVM_IN_USE, "%s", name);
     } else if (draw(4)) {
         char *dropped = strdup(name);
-        cr_assert_eq(ivm_table_column_drop(table, dropped, &tested.error), IVM_OK, "%s: %s", dropped, tested.error.message);
+        cr_assert_eq(ivm_table_column_drop(table, dropped, &tested->error), IVM_OK, "%s: %s", dropped, tested->error.message);
         free(dropped);
     } else {
-        cr_assert_eq(ivm_table_column_rename(table, name, fresh, &tested.error), IVM_OK);
+        cr_assert_eq(ivm_table_column_rename(table, name, fresh, &tested->error), IVM_OK);
     }
 }
 
@@ -125,7 +125,7 @@ static ivm_value value_for(const ivm_table *table, size_t column)
 static void push_some(void)
 {
     ivm_batch *batch;
-    cr_assert_eq(ivm_batch_create(tested.engine, &batch, NULL), IVM_OK);
+    cr_assert_eq(ivm_batch_create(tested->engine, &batch, NULL), IVM_OK);
     for (uint64_t i = draw(5); i-- > 0;) {
         ivm_table *table = draw(3) ? fact : dim;
         ivm_value row[16];
@@ -144,8 +144,8 @@ static void push_some(void)
                                     : IVM_INSERT,
                             1, goes ? &row[key] : row, goes ? 1 : count);
     }
-    ivm_status status = ivm_push_batch(tested.engine, batch, NULL, &tested.error);
-    cr_assert(status == IVM_OK || status == IVM_ROW_NOT_FOUND, "%s", tested.error.message); /* a parent may not be there to go */
+    ivm_status status = ivm_push_batch(tested->engine, batch, NULL, &tested->error);
+    cr_assert(status == IVM_OK || status == IVM_ROW_NOT_FOUND, "%s", tested->error.message); /* a parent may not be there to go */
 }
 
 /* Takes a row of the fact table away, as it is now. */
@@ -154,7 +154,7 @@ static void push_removal(void)
     ivm_snapshot *snapshot;
     ivm_rows rows;
     ivm_batch *batch;
-    cr_assert_eq(ivm_batch_create(tested.engine, &batch, NULL), IVM_OK);
+    cr_assert_eq(ivm_batch_create(tested->engine, &batch, NULL), IVM_OK);
     cr_assert_eq(ivm_read_table(fact, &snapshot, NULL), IVM_OK);
     if (ivm_snapshot_next(snapshot, &rows)) {
         ivm_value row[16];
@@ -165,16 +165,36 @@ static void push_removal(void)
         (void)ivm_batch_row(batch, fact, IVM_DELETE, 1, row, rows.columns_count);
     }
     ivm_snapshot_close(snapshot);
-    cr_assert_eq(ivm_push_batch(tested.engine, batch, NULL, &tested.error), IVM_OK, "%s", tested.error.message);
+    cr_assert_eq(ivm_push_batch(tested->engine, batch, NULL, &tested->error), IVM_OK, "%s", tested->error.message);
 }
 
-static void history(uint64_t seed)
+/* Goes on with what the engine is saved as, in another engine; the views are found by their names. */
+static void reopen(ivm_view **views)
+{
+    fixture *other = tested == fixtures ? fixtures + 1 : fixtures;
+    tape saved = { 0 };
+    case_save(tested, &saved);
+    fixture_open(other);
+    cr_assert_eq(case_restore(other, &saved), IVM_OK, "%s", other->error.message);
+    case_assert_saved_as(other, &saved, "restored");
+    fixture_close(tested);
+    tested = other;
+    tape_free(&saved);
+    cr_assert_eq(ivm_table_find(tested->engine, "d", &dim, NULL), IVM_OK);
+    cr_assert_eq(ivm_table_find(tested->engine, "f", &fact, NULL), IVM_OK);
+    for (int i = 0; i < PLANS; i++) {
+        const char name[] = { 'v', (char)('0' + i), 0 };
+        cr_assert_eq(ivm_view_find(tested->engine, name, &views[i], NULL), IVM_OK);
+    }
+}
+
+static void history(uint64_t seed, bool restores)
 {
     random_state = seed * 0x9E3779B97F4A7C15ull | 1;
-    fixture_open(&tested);
-    dim = fixture_table(&tested, "d", "p string; id int64; name int64; q string", "id");
-    fact = fixture_table(&tested, "f", "a string; k int64; b int64; g int64; n int64", NULL);
-    cr_assert_eq(fixture_push(&tested, dim, IVM_INSERT, "x,0,1,y x,1,1,y null,2,2,null x,3,null,y"), IVM_OK);
+    fixture_open(tested);
+    dim = fixture_table(tested, "d", "p string; id int64; name int64; q string", "id");
+    fact = fixture_table(tested, "f", "a string; k int64; b int64; g int64; n int64", NULL);
+    cr_assert_eq(fixture_push(tested, dim, IVM_INSERT, "x,0,1,y x,1,1,y null,2,2,null x,3,null,y"), IVM_OK);
     cr_assert_eq(ivm_foreign_key_declare(fact, "k", dim, "id", IVM_RELY, NULL, NULL), IVM_OK);
     ivm_view *views[PLANS];
     for (int i = 0; i < PLANS; i++) {
@@ -183,7 +203,10 @@ static void history(uint64_t seed)
     }
     for (int step = 0; step < 40; step++) {
         ivm_planner_options planner = { (ivm_fk_pruning)draw(2), (ivm_join_rule)draw(3), draw(2) };
-        cr_assert_eq(ivm_engine_planner_set(tested.engine, &planner, NULL), IVM_OK);
+        cr_assert_eq(ivm_engine_planner_set(tested->engine, &planner, NULL), IVM_OK);
+        if (restores && draw(3) == 0) {
+            reopen(views);
+        }
         uint64_t event = draw(8);
         if (event < 3) {
             column_change();
@@ -193,20 +216,28 @@ static void history(uint64_t seed)
             push_some();
         }
         if (draw(4) == 0) {
-            cr_assert_eq(ivm_refresh_view(views[PLANS - 1], NULL, &tested.error), IVM_OK, "%s", tested.error.message);
+            cr_assert_eq(ivm_refresh_view(views[PLANS - 1], NULL, &tested->error), IVM_OK, "%s", tested->error.message);
             check(views[PLANS - 1], PLANS - 1);
         }
         for (int i = 0; i + 1 < PLANS; i++) {
             check(views[i], i);
         }
     }
-    fixture_close(&tested);
+    fixture_close(tested);
 }
 
 Test(plan_column, views_over_columns_that_come_and_go, .fini = tell_seed)
 {
     for (history_seed = 1; history_seed <= 30; history_seed++) {
-        history(history_seed);
+        history(history_seed, false);
+    }
+    history_seed = 0;
+}
+
+Test(plan_column, views_over_columns_that_come_and_go_and_come_back, .fini = tell_seed)
+{
+    for (history_seed = 1; history_seed <= 30; history_seed++) {
+        history(history_seed, true);
     }
     history_seed = 0;
 }

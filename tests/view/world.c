@@ -33,6 +33,7 @@ void world_open(world *it, const world_shape *shape, const ivm_planner_options *
     options.allocator = test_allocator_functions(&it->allocator);
     options.hash_seed = 11;
     options.planner = planner ? *planner : options.planner;
+    options.threads = shape->threads ? shape->threads : options.threads;
     cr_assert_eq(ivm_engine_open(&options, &it->engine, &it->error), IVM_OK, "%s", it->error.message);
     for (uint32_t i = 0; i < shape->tables_count; i++) {
         it->tables[i] = table_make(it, i);

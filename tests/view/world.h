@@ -35,6 +35,7 @@ typedef struct world_shape {
     bool facts; /* every edge is one */
     world_edge edges[4];
     uint32_t edges_count;
+    uint32_t threads; /* 0: one */
 } world_shape;
 
 /* A row of one table with a weight to add. */

@@ -1,0 +1,88 @@
+/* Checkpoints: an engine as a stream of bytes, and back: tables, facts, views, rows, what views keep, what is pending, who waits.
+ *
+ *     ivm_checkpoint() -> ivm_restore()
+ *
+ * The bytes say what an engine holds, not how it came to it: two engines with the same catalog, rows, pending changes and position give the
+ * same bytes, whatever their hash seeds, threads, planner options and the order and number of the batches. (Uncompressed, of any build; compressed, of one
+ * version of zstd. Tables, facts and views must have been declared in one order; rows that broke a promise of a foreign key
+ * may have left traces in views.) Not in them: options, callbacks, statistics, indexes, which are built again when first read, and what
+ * the last push changed.
+ *
+ * Every byte is under a checksum (XXH3, 64 bits, chained from block to block): a stream that was cut, changed, put together from two or is none is
+ * found out before anything of the engine changes. Checksums guard against accidents. A file made by an enemy ends in an error or in an engine that is
+ * sound but holds what he wanted; ivm_audit_view() tells whether views agree with tables. */
+#ifndef IVM_CHECKPOINT_H
+#define IVM_CHECKPOINT_H
+
+#include "ivm/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Streams --------------------------------------------------------------------------------------------------------------------- */
+
+/* Takes the next `size` bytes (1 to IVM_CHECKPOINT_PIECE_MAX) of a stream; anything but IVM_OK ends it and is what the call then returns. Called
+ * by the thread that called the engine. It may not call the engine: in_use while pushes wait (see ivm_checkpoint()). */
+typedef ivm_status (*ivm_write)(void *context, const void *bytes, size_t size);
+/* Gives up to `size` bytes and says in *got how many; 0: the stream is at its end. As above. Never asked for a byte past the stream's own end, so that
+ * streams may stand one behind the other. */
+typedef ivm_status (*ivm_read)(void *context, void *bytes, size_t size, size_t *got);
+#define IVM_CHECKPOINT_PIECE_MAX (256u << 10)
+
+/* AUTO: zstd where the library was built with it. */
+typedef enum ivm_compression { IVM_COMPRESSION_AUTO, IVM_COMPRESSION_NONE, IVM_COMPRESSION_ZSTD } ivm_compression;
+
+typedef struct ivm_checkpoint_options {
+    uint32_t version; /* IVM_CHECKPOINT_OPTIONS_VERSION; 0 means 1 */
+    ivm_compression compression;
+    uint64_t
+        sort_bytes; /* memory for putting rows in order, at most; 0: 64 MB. Rows beyond it (16 bytes each) cost another pass over the table */
+} ivm_checkpoint_options;
+#define IVM_CHECKPOINT_OPTIONS_VERSION 1u
+
+/* ---- Whole ----------------------------------------------------------------------------------------------------------------------- */
+
+/* Writes the engine as it is now, after the last push or refresh that went through. `options` and `error` may be NULL. Changes nothing.
+ * Pushes wait while the catalog and what only views know (states of groups, match counts, copies by input) is written: time by that. Rows
+ * of tables, views and kept inputs follow from snapshots while pushes go on. Memory: two blocks, zstd's own, sort_bytes, and the pages
+ * that pushes change meanwhile. Cost: sorting all rows; O(n log n).
+ * Codes: what `write` returned; unsupported (ZSTD in a build without it), in_use (from inside a callback), out_of_memory.
+ * After a failure what was written is no checkpoint and is found out by whoever reads it. Any thread. */
+IVM_API ivm_status ivm_checkpoint(ivm_engine *engine, ivm_write write, void *context, const ivm_checkpoint_options *options,
+                                  ivm_error *error) IVM_MUST_CHECK;
+
+/* Makes the engine what it was when the stream was written. Its catalog must be empty, and is then made from the stream; or be that of the
+ * stream, made by the program itself (same tables, facts and views, in the same order, of the same columns and plans): then every handle and
+ * callback stays good, and rows and views are replaced, whatever they were. Handles of a catalog that was made: ivm_table_find(), ivm_view_find(),
+ * ivm_fact_next(); callbacks: ivm_view_watch(), ivm_fact_watch(). A view over columns that were renamed, added or dropped since it was made comes back as it
+ * was; a program that declares the table in its new form and the view over it is another program: it restores into an empty engine.
+ * Nobody is told of a change; snapshots taken before stay what they were; batches filled before stay good where the
+ * catalog stayed. All or nothing: everything is built beside and takes its place in one move that cannot fail. Memory: both, for a while.
+ * Cost: reading, and an insertion a row and group; less than computing the views.
+ * Codes: corrupt (cut, changed, foreign, or no state that can be; the message says which section and byte of the stream), invalid_argument (the engine has
+ * another catalog: the message names the first table, fact or view that differs), unsupported (a newer version; zstd in
+ * a build without it; a stream of partitions), what `read` returned, in_use (inside a callback), out_of_memory. */
+IVM_API ivm_status ivm_restore(ivm_engine *engine, ivm_read read, void *context, ivm_error *error) IVM_MUST_CHECK;
+
+/* What a stream says of itself. */
+typedef struct ivm_checkpoint_info {
+    uint32_t version; /* IVM_CHECKPOINT_INFO_VERSION, set by the caller; 0 means 1 */
+    uint32_t format;  /* version of the format */
+    bool compressed;
+    uint64_t fingerprint; /* of the catalog it was written with */
+    size_t position_size;
+    uint8_t position[IVM_POSITION_SIZE_MAX];
+} ivm_checkpoint_info;
+#define IVM_CHECKPOINT_INFO_VERSION 1u
+/* Reads the beginning of a stream, some 400 bytes at most, and checks it. corrupt, unsupported, what `read` returned. */
+IVM_API ivm_status ivm_checkpoint_inspect(ivm_read read, void *context, ivm_checkpoint_info *info, ivm_error *error) IVM_MUST_CHECK;
+
+/* The engine's catalog in 64 bits: names, columns, keys, options of tables; facts; views with their plans and how they are refreshed. Equal for equal programs,
+ * on any machine. For a host that keeps it beside its own data. */
+IVM_API ivm_status ivm_engine_fingerprint(ivm_engine *engine, uint64_t *fingerprint, ivm_error *error) IVM_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

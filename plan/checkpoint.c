@@ -1,0 +1,186 @@
+/* Checkpoints: an engine written as a framed stream.
+ *
+ *     under the lock     POSITION, CATALOG, STATE, TRACK a fact, KEPT a view (what has payloads); the rest is held by snapshots
+ *     without it         PENDING a source of a deferred view, ROWS a table, KEPT a view (rows alone), END
+ *
+ * The order follows from the catalog alone. Nothing of the engine is changed. Cost: see the parts; the snapshots are free. */
+#include "ivm/checkpoint.h"
+#include "catalog_view.h"
+#include "checkpoint_state.h"
+#include "compress.h"
+#include "save_table.h"
+#include "saver_stream.h"
+
+typedef struct checkpoint {
+    ivm_engine *engine;
+    ivm_write write;
+    void *context;
+    ivm_error *error;
+    bool compressed;
+    size_t sort_bytes;
+    ivm__block_writer writer;
+    ivm__row_saver rows;
+    ivm__stream_saver kept;
+} checkpoint;
+
+/* ---- Under the lock ------------------------------------------------------------------------------------------------------------------- */
+
+/* A section that is bytes, which are taken, whatever the outcome. */
+static ivm_status section_write(checkpoint *it, ivm__section_kind kind, const ivm__code *code)
+{
+    if (code->failed) {
+        return ivm__fail_memory(it->error);
+    }
+    IVM_TRY(ivm__block_writer_begin(&it->writer, (ivm__section){ kind, 0, 0 }));
+    IVM_TRY(ivm__put(&it->writer.sink, code->bytes, code->size));
+    return ivm__block_writer_end(&it->writer);
+}
+
+static ivm_status position_write(checkpoint *it)
+{
+    ivm__code code = { .memory = &it->engine->memory };
+    ivm__code_bytes(&code, it->engine->position, it->engine->position_size);
+    ivm_status status = section_write(it, IVM__SECTION_POSITION, &code);
+    ivm__code_deinit(&code);
+    return status;
+}
+
+static ivm_status state_write(checkpoint *it)
+{
+    ivm__code code = { .memory = &it->engine->memory }, all = code;
+    ivm__state_code(&code, it->engine);
+    ivm__code_bytes(&all, code.bytes, code.size);
+    all.failed |= code.failed;
+    ivm_status status = section_write(it, IVM__SECTION_STATE, &all);
+    ivm__code_deinit(&code);
+    ivm__code_deinit(&all);
+    return status;
+}
+
+static ivm_status head_write(checkpoint *it, const ivm__code *catalog)
+{
+    ivm__head head = { .form = IVM__FORM_WHOLE,
+                       .fingerprint = ivm__catalog_fingerprint(catalog->bytes, catalog->size),
+                       .compressed = it->compressed };
+    IVM_TRY(ivm__block_writer_init(&it->writer, &it->engine->memory, &head, it->write, it->context, it->error));
+    ivm__row_saver_init(&it->rows, it->engine, &it->writer, it->sort_bytes);
+    ivm__stream_saver_init(&it->kept, it->engine, &it->writer, it->sort_bytes);
+    return position_write(it);
+}
+
+static ivm_status catalog_write(checkpoint *it)
+{
+    ivm__code catalog = { .memory = &it->engine->memory }, all = catalog;
+    ivm__catalog_code(&catalog, it->engine);
+    ivm__code_bytes(&all, catalog.bytes, catalog.size);
+    all.failed |= catalog.failed;
+    ivm_status status = all.failed ? ivm__fail_memory(it->error) : head_write(it, &catalog);
+    if (status == IVM_OK) {
+        status = section_write(it, IVM__SECTION_CATALOG, &all);
+    }
+    ivm__code_deinit(&catalog);
+    ivm__code_deinit(&all);
+    return status;
+}
+
+static ivm_status tracks_write(checkpoint *it)
+{
+    for (const ivm_fact *fact = it->engine->facts; fact; fact = fact->next) {
+        if (fact->track) {
+            IVM_TRY(ivm__row_saver_track(&it->rows, fact));
+        }
+    }
+    return IVM_OK;
+}
+
+static ivm_status views_hold(checkpoint *it)
+{
+    uint32_t nth = 0;
+    for (const ivm_view *view = it->engine->views; view; view = view->next) {
+        IVM_TRY(ivm__stream_saver_program(&it->kept, nth++, &view->program));
+    }
+    nth = 0;
+    for (const ivm_view *view = it->engine->views; view; view = view->next, nth++) {
+        for (uint32_t i = 0; i < ivm__pendings_count(view); i++) {
+            IVM_TRY(ivm__row_saver_pending(&it->rows, nth, i, &view->pending[i]));
+        }
+    }
+    return IVM_OK;
+}
+
+static ivm_status locked(checkpoint *it)
+{
+    ivm_stats ignored = { 0 };
+    ivm__step step;
+    ivm__step_init(&step, it->engine, &ignored, it->error);
+    IVM_TRY(catalog_write(it));
+    IVM_TRY(state_write(it));
+    IVM_TRY(tracks_write(it));
+    IVM_TRY(views_hold(it));
+    for (ivm_table *table = it->engine->tables; table; table = table->next) {
+        IVM_TRY(ivm__row_saver_table(&it->rows, &step, table));
+    }
+    return IVM_OK;
+}
+
+/* ---- Without it ---------------------------------------------------------------------------------------------------------------------- */
+
+static ivm_status unlocked(checkpoint *it)
+{
+    IVM_TRY(ivm__row_saver_write(&it->rows));
+    IVM_TRY(ivm__stream_saver_held(&it->kept));
+    return ivm__block_writer_finish(&it->writer);
+}
+
+/* Those that were never begun are zeroed. */
+static void checkpoint_end(checkpoint *it)
+{
+    if (it->rows.engine) {
+        ivm__row_saver_deinit(&it->rows);
+        ivm__stream_saver_deinit(&it->kept);
+    }
+    ivm__block_writer_deinit(&it->writer);
+}
+
+ivm_status ivm_checkpoint(ivm_engine *engine, ivm_write write, void *context, const ivm_checkpoint_options *options, ivm_error *error)
+{
+    static const ivm_checkpoint_options defaults = { .version = IVM_CHECKPOINT_OPTIONS_VERSION };
+    options = options ? options : &defaults;
+    if (!engine || !write || options->version > IVM_CHECKPOINT_OPTIONS_VERSION || (unsigned)options->compression > IVM_COMPRESSION_ZSTD) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_checkpoint: engine, a function that writes and options of version %u are wanted",
+                         IVM_CHECKPOINT_OPTIONS_VERSION);
+    }
+    checkpoint it = { .engine = engine,
+                      .write = write,
+                      .context = context,
+                      .error = error,
+                      .compressed = options->compression == IVM_COMPRESSION_ZSTD ||
+                                    (options->compression == IVM_COMPRESSION_AUTO && ivm__compress_is_there()),
+                      .sort_bytes = options->sort_bytes ? options->sort_bytes : IVM__SORT_BYTES_DEFAULT };
+    IVM_TRY(ivm__engine_enter(engine, error));
+    ivm_status status = locked(&it);
+    ivm__engine_settle(engine);
+    ivm__engine_leave(engine);
+    if (status == IVM_OK) {
+        status = unlocked(&it);
+    }
+    checkpoint_end(&it);
+    return status;
+}
+
+ivm_status ivm_engine_fingerprint(ivm_engine *engine, uint64_t *fingerprint, ivm_error *error)
+{
+    if (!engine || !fingerprint) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_engine_fingerprint: engine and fingerprint are wanted");
+    }
+    IVM_TRY(ivm__engine_enter_reading(engine, error));
+    ivm__code code = { .memory = &engine->memory };
+    ivm__catalog_code(&code, engine);
+    ivm_status status = code.failed ? ivm__fail_memory(error) : IVM_OK;
+    if (status == IVM_OK) {
+        *fingerprint = ivm__catalog_fingerprint(code.bytes, code.size);
+    }
+    ivm__code_deinit(&code);
+    ivm__engine_leave_reading(engine);
+    return status;
+}

@@ -1,0 +1,490 @@
+/* Checkpoints and restores of whole engines: into an empty engine, one that declared the same catalog and one that holds something else; what came
+ * back is saved as the same bytes and goes on alike. */
+#include "checkpoint_case.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- There and back ----------------------------------------------------------------------------------------------------------------------- */
+
+/* Both hold the same, go on alike, and are saved as the same bytes before and after. */
+static void assert_alike(fixture *it, fixture *other, const tape *saved)
+{
+    case_assert_saved_as(other, saved, "restored");
+    char *a = case_contents(it), *b = case_contents(other);
+    cr_assert_str_eq(a, b);
+    free(a);
+    free(b);
+    case_go_on(it);
+    case_go_on(other);
+    tape after = { 0 };
+    case_save(it, &after);
+    case_assert_saved_as(other, &after, "gone on");
+    a = case_contents(it), b = case_contents(other);
+    cr_assert_str_eq(a, b);
+    free(a);
+    free(b);
+    tape_free(&after);
+}
+
+Test(plan_checkpoint, comes_back_in_an_empty_engine)
+{
+    fixture it, other;
+    tape saved = { 0 };
+    case_program_open(&it);
+    case_fill(&it);
+    case_save(&it, &saved);
+    fixture_open(&other);
+    saved.most = 7;
+    cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
+    assert_alike(&it, &other, &saved);
+    tape_free(&saved);
+    fixture_close(&it);
+    fixture_close(&other);
+}
+
+Test(plan_checkpoint, comes_back_in_an_engine_of_the_same_catalog_whatever_it_holds)
+{
+    fixture it, other;
+    tape saved = { 0 };
+    case_program_open(&it);
+    case_fill(&it);
+    case_save(&it, &saved);
+    case_program_open(&other);
+    for (int round = 0; round < 3; round++) {
+        cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
+        case_assert_saved_as(&other, &saved, "restored");
+        case_go_on(&other);
+    }
+    cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
+    assert_alike(&it, &other, &saved);
+    tape_free(&saved);
+    fixture_close(&it);
+    fixture_close(&other);
+}
+
+Test(plan_checkpoint, an_engine_of_nothing_comes_back)
+{
+    fixture it, other;
+    tape saved = { 0 };
+    fixture_open(&it);
+    case_save(&it, &saved);
+    fixture_open(&other);
+    cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
+    case_assert_saved_as(&other, &saved, "nothing");
+    tape_free(&saved);
+    fixture_close(&it);
+    fixture_close(&other);
+}
+
+Test(plan_checkpoint, compressed_it_is_the_same_state)
+{
+    fixture it, other;
+    tape saved = { 0 }, plain = { 0 };
+    case_program_open(&it);
+    case_fill(&it);
+    case_save(&it, &plain);
+    ivm_status status = case_save_as(&it, &saved, IVM_COMPRESSION_ZSTD);
+    if (status != IVM_UNSUPPORTED) {
+        cr_assert_eq(status, IVM_OK, "%s", it.error.message);
+        cr_expect_lt(saved.size, plain.size);
+        fixture_open(&other);
+        cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
+        case_assert_saved_as(&other, &plain, "uncompressed");
+        fixture_close(&other);
+    }
+    tape_free(&saved);
+    tape_free(&plain);
+    fixture_close(&it);
+}
+
+/* The same rows by other batches in another order. */
+Test(plan_checkpoint, bytes_say_what_is_held_and_not_how_it_came)
+{
+    fixture it, other;
+    tape saved = { 0 };
+    case_program_open(&it);
+    case_program_open(&other);
+    case_fill(&it);
+    case_push(&other, "seen", IVM_INSERT, "7,5");
+    case_push(&other, "plain", IVM_INSERT, "null,null b,null");
+    case_push(&other, "f", IVM_INSERT, "14,9,1,NaN,9.99,true 12,9,null,0.5,null,false");
+    case_push(&other, "bag", IVM_INSERT, "2,6 1,5");
+    case_push(&other, "d", IVM_INSERT, "3,null,1969-12-31");
+    case_push(&other, "d", IVM_INSERT, "2,two,null 1,one,2026-01-01");
+    case_push(&other, "bag", IVM_INSERT, "1,5");
+    case_push(&other, "f", IVM_INSERT, "13,null,5,null,0.00,true 11,2,7,1e17,-3.00,null 10,2,6,-0.1,2.50,false");
+    case_refresh(&other, "late");
+    case_push(&other, "bag", IVM_DELETE, "3,8");
+    case_push(&other, "bag", IVM_DELETE, "1,5");
+    case_push(&other, "plain", IVM_DELETE, "b,null");
+    case_push(&other, "plain", IVM_INSERT, "a,2026-01-01T00:00:00Z");
+    case_push(&other, "plain", IVM_INSERT, "a,2026-01-01T00:00:00Z");
+    case_push(&other, "seen", IVM_INSERT, "7,4 1,4");
+    case_save(&it, &saved);
+    case_assert_saved_as(&other, &saved, "by other batches");
+    tape_free(&saved);
+    fixture_close(&it);
+    fixture_close(&other);
+}
+
+/* ---- What stays --------------------------------------------------------------------------------------------------------------------------- */
+
+static void tell(void *context, ivm_view *view, ivm_snapshot *changes)
+{
+    (void)view;
+    *(uint64_t *)context += ivm_snapshot_rows_count(changes);
+}
+
+Test(plan_checkpoint, snapshots_callbacks_and_batches_stay)
+{
+    fixture it;
+    tape saved = { 0 };
+    ivm_view *view = NULL;
+    ivm_table *f = NULL;
+    ivm_snapshot *before = NULL;
+    ivm_batch *batch = NULL;
+    uint64_t told = 0;
+    fixture_open(&it);
+    case_declare(&it);
+    view = case_views_declare(&it);
+    case_fill(&it);
+    case_save(&it, &saved);
+    case_go_on(&it);
+    cr_assert_eq(ivm_view_watch(view, tell, &told, &it.error), IVM_OK);
+    cr_assert_eq(ivm_read_view(view, &before, &it.error), IVM_OK);
+    char *wanted = strdup(fixture_view(&it, view));
+    cr_assert_eq(ivm_table_find(it.engine, "f", &f, &it.error), IVM_OK);
+    cr_assert_eq(ivm_batch_create(it.engine, &batch, &it.error), IVM_OK);
+    ivm_value row[] = { ivm_int64(99), ivm_int64(1), ivm_null(), ivm_null(), ivm_null(), ivm_null() };
+    cr_assert_eq(ivm_batch_row(batch, f, IVM_INSERT, 1, row, 6), IVM_OK);
+    cr_assert_eq(case_restore(&it, &saved), IVM_OK, "%s", it.error.message);
+    cr_expect_eq(told, 0u);
+    cr_expect_str_eq(fixture_changes(&it, view), "");
+    cr_expect_str_eq(fixture_rows(before), wanted);
+    cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_OK, "%s", it.error.message);
+    cr_expect_eq(told, 1u);
+    cr_expect_str_eq(fixture_changes(&it, view), "1*99,one");
+    free(wanted);
+    tape_free(&saved);
+    fixture_close(&it);
+}
+
+Test(plan_checkpoint, positions)
+{
+    fixture it, other;
+    tape saved = { 0 };
+    ivm_batch *batch = NULL;
+    uint8_t bytes[IVM_POSITION_SIZE_MAX], big[IVM_POSITION_SIZE_MAX + 1] = { 0 };
+    size_t size = 1;
+    ivm_checkpoint_info info = { .version = IVM_CHECKPOINT_INFO_VERSION };
+    uint64_t fingerprint = 0;
+    case_program_open(&it);
+    cr_assert_eq(ivm_engine_position(it.engine, bytes, sizeof bytes, &size, &it.error), IVM_OK);
+    cr_expect_eq(size, (size_t)0);
+    cr_assert_eq(ivm_batch_create(it.engine, &batch, &it.error), IVM_OK);
+    cr_assert_eq(ivm_batch_position(batch, "p\0q", 3), IVM_OK);
+    cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_OK, "%s", it.error.message);
+    case_fill(&it);
+    cr_assert_eq(ivm_batch_create(it.engine, &batch, &it.error), IVM_OK);
+    cr_assert_eq(ivm_batch_position(batch, big, sizeof big), IVM_INVALID_ARGUMENT);
+    cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_INVALID_ARGUMENT);
+    case_save(&it, &saved);
+    cr_assert_eq(ivm_checkpoint_inspect(tape_read, &saved, &info, &it.error), IVM_OK, "%s", it.error.message);
+    cr_expect_lt(saved.at, (size_t)400);
+    cr_assert_eq(ivm_engine_fingerprint(it.engine, &fingerprint, &it.error), IVM_OK);
+    cr_expect_eq(info.fingerprint, fingerprint);
+    cr_assert_eq(info.position_size, (size_t)3);
+    cr_expect_eq(memcmp(info.position, "p\0q", 3), 0);
+    fixture_open(&other);
+    cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
+    cr_assert_eq(ivm_engine_position(other.engine, bytes, 2, &size, &other.error), IVM_OK);
+    cr_assert_eq(size, (size_t)3);
+    cr_expect_eq(memcmp(bytes, "p", 2), 0);
+    tape_free(&saved);
+    fixture_close(&it);
+    fixture_close(&other);
+}
+
+/* What a stream is given while the engine may be pushed to already. */
+typedef struct late_tape {
+    tape to;
+    fixture *it;
+    uint64_t pushed;
+} late_tape;
+
+static ivm_status late_write(void *context, const void *bytes, size_t size)
+{
+    late_tape *it = context;
+    size_t position;
+    if (ivm_engine_position(it->it->engine, NULL, 0, &position, NULL) == IVM_OK && it->pushed++ == 0) {
+        case_go_on(it->it);
+    }
+    return tape_write(&it->to, bytes, size);
+}
+
+Test(plan_checkpoint, pushes_while_rows_are_written_are_not_in_it)
+{
+    fixture it;
+    tape saved = { 0 };
+    late_tape late = { .it = &it };
+    ivm_checkpoint_options options = { .version = IVM_CHECKPOINT_OPTIONS_VERSION, .compression = IVM_COMPRESSION_NONE };
+    case_program_open(&it);
+    case_fill(&it);
+    case_save(&it, &saved);
+    cr_assert_eq(ivm_checkpoint(it.engine, late_write, &late, &options, &it.error), IVM_OK, "%s", it.error.message);
+    cr_expect_gt(late.pushed, 10u);
+    cr_assert_eq(late.to.size, saved.size);
+    cr_expect_eq(memcmp(late.to.bytes, saved.bytes, saved.size), 0);
+    tape_free(&saved);
+    tape_free(&late.to);
+    fixture_close(&it);
+}
+
+/* ---- Facts -------------------------------------------------------------------------------------------------------------------------------- */
+
+/* A fact that came since a deferred view's last refresh is none that it may use; one that no push came before is. */
+Test(plan_checkpoint, places_in_time)
+{
+    tape saved[3] = { 0 };
+    for (int when = 0; when < 3; when++) {
+        fixture it, other;
+        ivm_view_options late = { .version = IVM_VIEW_OPTIONS_VERSION, .refresh = IVM_DEFERRED };
+        fixture_open(&it);
+        ivm_table *p = fixture_table(&it, "p", "id int64", "id"), *c = fixture_table(&it, "c", "p int64", NULL);
+        fixture_make_with(&it, "v", ivm_plan_project(ivm_plan_join(scan_of("c", NULL), scan_of("p", NULL), "c.p = p.id"), "id"), &late);
+        if (when < 1) {
+            fixture_fact(&it, c, "p", p, "id", IVM_RELY);
+        }
+        case_push(&it, "p", IVM_INSERT, "1");
+        if (when > 1) {
+            case_refresh(&it, "v");
+            case_push(&it, "p", IVM_DELETE_KEY, "1");
+            case_push(&it, "p", IVM_INSERT, "1"); /* nothing is pending, and yet pushes lie between */
+        }
+        if (when > 0) {
+            fixture_fact(&it, c, "p", p, "id", IVM_RELY);
+        }
+        case_save(&it, &saved[when]);
+        fixture_open(&other);
+        cr_assert_eq(case_restore(&other, &saved[when]), IVM_OK, "%s", other.error.message);
+        case_assert_saved_as(&other, &saved[when], "restored");
+        case_push(&it, "c", IVM_INSERT, "1 2");
+        case_push(&other, "c", IVM_INSERT, "1 2");
+        case_refresh(&it, "v");
+        case_refresh(&other, "v");
+        tape after = { 0 };
+        case_save(&it, &after);
+        case_assert_saved_as(&other, &after, "refreshed");
+        tape_free(&after);
+        fixture_close(&it);
+        fixture_close(&other);
+    }
+    cr_expect_neq(saved[0].size == saved[1].size ? memcmp(saved[0].bytes, saved[1].bytes, saved[0].size) : 1, 0);
+    for (int when = 0; when < 3; when++) {
+        tape_free(&saved[when]);
+    }
+}
+
+/* The way of a view through its facts stays the one that it had when it was made, whatever was declared since. */
+Test(plan_checkpoint, views_of_rows_not_kept_rest_on_the_facts_of_then)
+{
+    fixture it, other;
+    tape saved = { 0 };
+    ivm_table_options grows = { .key = "id", .append_only = true };
+    fixture_open(&it);
+    ivm_table *e = fixture_table_like(&it, "e", "id int64; n int64", &grows);
+    ivm_table *d = fixture_table_like(&it, "d", "id int64; e int64", &grows);
+    ivm_table *seen = fixture_table_like(&it, "seen", "d int64; e int64", &(ivm_table_options){ .transient = true });
+    fixture_fact(&it, seen, "d", d, "id", IVM_TRACKED);
+    fixture_fact(&it, d, "e", e, "id", IVM_TRACKED);
+    ivm_plan *inputs[] = { scan_of("seen", NULL), scan_of("d", NULL), scan_of("e", NULL) };
+    ivm_plan *plan = ivm_plan_project(ivm_plan_join_many(inputs, 3, "seen.d = d.id, d.e = e.id, seen.e = e.id"), "d.id, e.n");
+    fixture_make(&it, "v", plan);
+    fixture_make(&it, "w", ivm_plan_project(ivm_plan_join(scan_of("seen", NULL), scan_of("d", NULL), "seen.d = d.id"), "d.id"));
+    fixture_fact(&it, seen, "e", e, "id", IVM_TRACKED);
+    case_push(&it, "seen", IVM_INSERT, "1,5 2,6 2,6");
+    case_push(&it, "d", IVM_INSERT, "2,6");
+    case_save(&it, &saved);
+    fixture_open(&other);
+    cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
+    case_assert_saved_as(&other, &saved, "restored");
+    ivm_fact *first = ivm_fact_next(other.engine, NULL), *second = ivm_fact_next(other.engine, first),
+             *last = ivm_fact_next(other.engine, second);
+    cr_expect_eq(ivm_foreign_key_remove(second, &other.error), IVM_IN_USE);
+    cr_expect_eq(ivm_foreign_key_remove(last, &other.error), IVM_OK, "%s", other.error.message);
+    case_push(&other, "e", IVM_INSERT, "6,60");
+    ivm_view *v = NULL;
+    cr_assert_eq(ivm_view_find(other.engine, "v", &v, &other.error), IVM_OK);
+    cr_expect_str_eq(fixture_view(&other, v), "2*2,60");
+    tape_free(&saved);
+    fixture_close(&it);
+    fixture_close(&other);
+}
+
+/* Rows that a dropped view alone waited for are not written, whether or not they have gone yet: the next push lets them go. */
+Test(plan_checkpoint, rows_that_wait_for_nothing_are_left_out)
+{
+    fixture it, other;
+    tape saved = { 0 };
+    ivm_table_options grows = { .key = "id", .append_only = true };
+    ivm_batch *batch = NULL;
+    fixture_open(&it);
+    ivm_table *d = fixture_table_like(&it, "d", "id int64", &grows), *e = fixture_table_like(&it, "e", "id int64", &grows);
+    ivm_table *seen = fixture_table_like(&it, "seen", "d int64; e int64", &(ivm_table_options){ .transient = true });
+    fixture_fact(&it, seen, "d", d, "id", IVM_TRACKED);
+    fixture_fact(&it, seen, "e", e, "id", IVM_TRACKED);
+    fixture_make(&it, "v", ivm_plan_project(ivm_plan_join(scan_of("seen", NULL), scan_of("d", NULL), "seen.d = d.id"), "d.id"));
+    ivm_view *w =
+        fixture_make(&it, "w", ivm_plan_project(ivm_plan_join(scan_of("seen", NULL), scan_of("e", NULL), "seen.e = e.id"), "e.id"));
+    case_push(&it, "d", IVM_INSERT, "1");
+    case_push(&it, "seen", IVM_INSERT, "1,5 2,5 3,null");
+    cr_assert_eq(ivm_view_drop(w, &it.error), IVM_OK);
+    case_save(&it, &saved);
+    fixture_open(&other);
+    cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
+    case_assert_saved_as(&other, &saved, "restored");
+    cr_assert_eq(ivm_batch_create(it.engine, &batch, &it.error), IVM_OK);
+    cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_OK);
+    case_assert_saved_as(&it, &saved, "let go");
+    tape_free(&saved);
+    fixture_close(&it);
+    fixture_close(&other);
+}
+
+/* ---- Columns that come and go ----------------------------------------------------------------------------------------------------------------- */
+
+Test(plan_checkpoint, views_over_columns_that_were_others_then)
+{
+    fixture it, other;
+    tape saved = { 0 };
+    ivm_table *f = NULL;
+    case_program_open(&it);
+    case_fill(&it);
+    cr_assert_eq(ivm_table_find(it.engine, "f", &f, &it.error), IVM_OK);
+    cr_assert_eq(ivm_view_drop(NULL, &it.error), IVM_INVALID_ARGUMENT);
+    static const char *const readers[] = { "left", "anti", "top" }; /* of all columns */
+    for (size_t i = 0; i < 3; i++) {
+        ivm_view *view = NULL;
+        cr_assert_eq(ivm_view_find(it.engine, readers[i], &view, &it.error), IVM_OK);
+        cr_assert_eq(ivm_view_drop(view, &it.error), IVM_OK);
+    }
+    fixture_make(&it, "bools", ivm_plan_project(ivm_plan_filter(scan_of("f", "g"), ivm_column("g.b")), "g.n, b"));
+    cr_assert_eq(ivm_table_column_rename(f, "n", "x2", &it.error), IVM_OK, "%s", it.error.message);
+    cr_assert_eq(ivm_table_column_rename(f, "x", "n", &it.error), IVM_OK, "%s", it.error.message);
+    cr_assert_eq(ivm_table_column_add(f, &(ivm_column_definition){ "x", IVM_STRING, false }, &it.error), IVM_OK, "%s", it.error.message);
+    cr_assert_eq(ivm_table_column_drop(f, "x", &it.error), IVM_OK, "%s", it.error.message);
+    cr_assert_eq(ivm_table_column_add(f, &(ivm_column_definition){ "x", IVM_DATE, false }, &it.error), IVM_OK, "%s", it.error.message);
+    fixture_make(&it, "dates", ivm_plan_project(scan_of("f", NULL), "x, n, x2"));
+    case_save(&it, &saved);
+    fixture_open(&other);
+    cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
+    case_assert_saved_as(&other, &saved, "renamed");
+    fixture *both[] = { &it, &other };
+    char *rows[2][2];
+    for (int i = 0; i < 2; i++) {
+        case_push(both[i], "f", IVM_INSERT, "20,1,3,2.5,1.00,true,2026-05-05");
+        static const char *const names[] = { "bools", "dates" };
+        for (int v = 0; v < 2; v++) {
+            ivm_view *view = NULL;
+            cr_assert_eq(ivm_view_find(both[i]->engine, names[v], &view, &both[i]->error), IVM_OK);
+            rows[i][v] = strdup(fixture_view(both[i], view));
+        }
+    }
+    for (int v = 0; v < 2; v++) {
+        cr_expect_str_eq(rows[0][v], rows[1][v]);
+        free(rows[0][v]);
+        free(rows[1][v]);
+    }
+    case_save(&it, &saved);
+    case_assert_saved_as(&other, &saved, "gone on");
+    tape_free(&saved);
+    fixture_close(&it);
+    fixture_close(&other);
+}
+
+/* ---- Another program -------------------------------------------------------------------------------------------------------------------------- */
+
+static void refuses(tape *saved, void (*make)(fixture *), const char *part)
+{
+    fixture other;
+    tape before = { 0 };
+    fixture_open(&other);
+    make(&other);
+    case_save(&other, &before);
+    cr_expect_eq(case_restore(&other, saved), IVM_INVALID_ARGUMENT, "%s", part);
+    cr_expect_not_null(strstr(other.error.message, part), "\"%s\" is not in \"%s\"", part, other.error.message);
+    case_assert_saved_as(&other, &before, part);
+    tape_free(&before);
+    fixture_close(&other);
+}
+
+static void small(fixture *it)
+{
+    ivm_table *p = fixture_table(it, "p", "id int64; s string", "id"), *c = fixture_table(it, "c", "p int64; n int64", NULL);
+    fixture_fact(it, c, "p", p, "id", IVM_RELY);
+    fixture_make(it, "v", ivm_plan_filter(scan_of("c", NULL), call_of(">", "n", 1)));
+}
+
+static void small_renamed(fixture *it)
+{
+    fixture_table(it, "p", "id int64; t string", "id");
+    fixture_table(it, "c", "p int64; n int64", NULL);
+}
+
+static void small_typed(fixture *it)
+{
+    fixture_table(it, "p", "id int64; s string", "id");
+    fixture_table(it, "c", "p int64; n float64", NULL);
+}
+
+static void small_trusted(fixture *it)
+{
+    ivm_table *p = fixture_table(it, "p", "id int64; s string", "id"), *c = fixture_table(it, "c", "p int64; n int64", NULL);
+    fixture_fact(it, c, "p", p, "id", IVM_TRACKED);
+}
+
+static void small_without_view(fixture *it)
+{
+    ivm_table *p = fixture_table(it, "p", "id int64; s string", "id"), *c = fixture_table(it, "c", "p int64; n int64", NULL);
+    fixture_fact(it, c, "p", p, "id", IVM_RELY);
+}
+
+static void small_literal(fixture *it)
+{
+    small_without_view(it);
+    fixture_make(it, "v", ivm_plan_filter(scan_of("c", NULL), call_of(">", "n", 2)));
+}
+
+static void small_more(fixture *it)
+{
+    small(it);
+    fixture_make(it, "w", scan_of("v", NULL));
+}
+
+static void small_ordered(fixture *it)
+{
+    fixture_table(it, "c", "p int64; n int64", NULL);
+    fixture_table(it, "p", "id int64; s string", "id");
+}
+
+Test(plan_checkpoint, another_catalog_is_refused_and_what_differs_named)
+{
+    fixture it;
+    tape saved = { 0 };
+    fixture_open(&it);
+    small(&it);
+    case_save(&it, &saved);
+    refuses(&saved, small_renamed, "table p ");
+    refuses(&saved, small_ordered, "table c ");
+    refuses(&saved, small_typed, "table c ");
+    refuses(&saved, small_trusted, "foreign key of c");
+    refuses(&saved, small_without_view, "1 more views");
+    refuses(&saved, small_literal, "view v ");
+    refuses(&saved, small_more, "view w ");
+    tape_free(&saved);
+    fixture_close(&it);
+}

@@ -1,0 +1,193 @@
+/* Checkpoints that go wrong: a stream that was damaged or cut, a caller's function that fails or calls the engine, memory that ends. The engine is what it
+ * was then. */
+#include "checkpoint_case.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Streams that are wrong ------------------------------------------------------------------------------------------------------------------- */
+
+/* An engine that holds something else, and what it is saved as. */
+typedef struct victim {
+    fixture it;
+    tape own;
+    char *rows;
+} victim;
+
+static void victim_open(victim *one)
+{
+    *one = (victim){ 0 };
+    case_program_open(&one->it);
+    case_push(&one->it, "d", IVM_INSERT, "5,five,null");
+    case_push(&one->it, "f", IVM_INSERT, "1,5,1,1,1,true");
+    case_save(&one->it, &one->own);
+    one->rows = case_contents(&one->it);
+}
+
+static void victim_check(victim *one, const char *what)
+{
+    case_assert_saved_as(&one->it, &one->own, what);
+    char *rows = case_contents(&one->it);
+    cr_assert_str_eq(rows, one->rows);
+    free(rows);
+}
+
+static void victim_close(victim *one)
+{
+    victim_check(one, "at the end");
+    free(one->rows);
+    tape_free(&one->own);
+    fixture_close(&one->it);
+}
+
+Test(plan_checkpoint_broken, every_damaged_byte_and_every_cut_is_found_out)
+{
+    fixture it, empty;
+    tape saved = { 0 };
+    victim one;
+    case_program_open(&it);
+    case_fill(&it);
+    case_save(&it, &saved);
+    fixture_close(&it);
+    victim_open(&one);
+    fixture_open(&empty);
+    int64_t blocks = empty.allocator.blocks;
+    size_t size = saved.size;
+    for (size_t at = 0; at < size; at++) {
+        saved.bytes[at] ^= (uint8_t)(1 << at % 8);
+        ivm_status status = case_restore(&one.it, &saved);
+        cr_assert(status == IVM_CORRUPT || status == IVM_UNSUPPORTED, "byte %zu: %s", at, ivm_status_name(status));
+        status = at % 16 ? IVM_CORRUPT : case_restore(&empty, &saved);
+        cr_assert(status == IVM_CORRUPT || status == IVM_UNSUPPORTED, "byte %zu: %s", at, ivm_status_name(status));
+        saved.bytes[at] ^= (uint8_t)(1 << at % 8);
+        saved.size = at;
+        cr_assert_eq(case_restore(&one.it, &saved), IVM_CORRUPT, "cut to %zu", at);
+        cr_assert(at % 16 || case_restore(&empty, &saved) == IVM_CORRUPT, "cut to %zu", at);
+        saved.size = size;
+        if (at % 512 == 0) {
+            victim_check(&one, "damaged");
+            cr_assert_null(ivm_fact_next(empty.engine, NULL));
+        }
+    }
+    ivm_table *none = NULL;
+    cr_expect_eq(ivm_table_find(empty.engine, "d", &none, &empty.error), IVM_UNKNOWN_TABLE);
+    cr_expect_leq(empty.allocator.blocks, blocks + 8, "%ld blocks more", (long)(empty.allocator.blocks - blocks)); /* arenas */
+    cr_assert_eq(case_restore(&empty, &saved), IVM_OK, "%s", empty.error.message);
+    case_assert_saved_as(&empty, &saved, "after all that");
+    tape_free(&saved);
+    victim_close(&one);
+    fixture_close(&empty);
+}
+
+Test(plan_checkpoint_broken, nothing_behind_the_end_is_read)
+{
+    fixture it;
+    tape saved = { 0 };
+    case_program_open(&it);
+    case_fill(&it);
+    case_save(&it, &saved);
+    size_t size = saved.size;
+    cr_assert_eq(tape_write(&saved, "next", 4), IVM_OK);
+    cr_assert_eq(case_restore(&it, &saved), IVM_OK, "%s", it.error.message);
+    cr_expect_eq(saved.at, size);
+    tape_free(&saved);
+    fixture_close(&it);
+}
+
+Test(plan_checkpoint_broken, any_call_of_the_stream_may_fail)
+{
+    fixture it;
+    tape saved = { 0 }, broken = { 0 };
+    victim one;
+    case_program_open(&it);
+    case_fill(&it);
+    case_save(&it, &saved);
+    for (uint64_t n = 1; n <= saved.calls; n++) {
+        broken.fails_at = n;
+        cr_assert_eq(case_save_as(&it, &broken, IVM_COMPRESSION_NONE), IVM_IO, "call %lu", (unsigned long)n);
+    }
+    case_assert_saved_as(&it, &saved, "after failed writes");
+    victim_open(&one);
+    saved.most = 100;
+    for (saved.fails_at = 1; case_restore(&one.it, &saved) != IVM_OK; saved.fails_at++) {
+        cr_assert_eq(one.it.error.status, IVM_IO, "%s", one.it.error.message);
+        if (saved.fails_at % 16 == 0) {
+            victim_check(&one, "failed reads");
+        }
+    }
+    cr_expect_gt(saved.fails_at, 50u);
+    case_save(&one.it, &one.own);
+    free(one.rows);
+    one.rows = case_contents(&one.it);
+    tape_free(&saved);
+    tape_free(&broken);
+    victim_close(&one);
+    fixture_close(&it);
+}
+
+Test(plan_checkpoint_broken, memory_may_end_at_any_call)
+{
+    fixture it;
+    tape saved = { 0 }, again = { 0 };
+    victim one;
+    case_program_open(&it);
+    case_fill(&it);
+    case_save(&it, &saved);
+    for (uint64_t n = 1, done = 0; !done; n++) {
+        test_allocator_arm(&it.allocator, n);
+        ivm_status status = case_save_as(&it, &again, IVM_COMPRESSION_NONE);
+        done = !test_allocator_disarm(&it.allocator);
+        cr_assert(status == IVM_OUT_OF_MEMORY || status == IVM_OK, "%s: %s", ivm_status_name(status), it.error.message);
+        cr_assert(status == IVM_OK || !done);
+    }
+    case_assert_saved_as(&it, &saved, "after failed calls");
+    victim_open(&one);
+    for (uint64_t n = 1, done = 0; !done; n++) {
+        test_allocator_arm(&one.it.allocator, n);
+        ivm_status status = case_restore(&one.it, &saved);
+        done = !test_allocator_disarm(&one.it.allocator);
+        if (!done && status == IVM_OK) { /* some memory can be done without */
+            case_assert_saved_as(&one.it, &saved, "restored with less");
+            cr_assert_eq(case_restore(&one.it, &one.own), IVM_OK);
+        } else if (!done) {
+            cr_assert_eq(status, IVM_OUT_OF_MEMORY, "%s: %s", ivm_status_name(status), one.it.error.message);
+        }
+        if (n % 64 == 0) {
+            victim_check(&one, "out of memory");
+        }
+    }
+    case_assert_saved_as(&one.it, &saved, "restored at last");
+    cr_assert_eq(case_restore(&one.it, &one.own), IVM_OK);
+    victim_close(&one);
+    for (uint64_t n = 1, done = 0; !done; n += 7) {
+        fixture empty;
+        fixture_open(&empty);
+        test_allocator_arm(&empty.allocator, n);
+        ivm_status status = case_restore(&empty, &saved);
+        done = !test_allocator_disarm(&empty.allocator);
+        cr_assert(status == IVM_OK || (status == IVM_OUT_OF_MEMORY && !done), "%s: %s", ivm_status_name(status), empty.error.message);
+        fixture_close(&empty);
+    }
+    tape_free(&saved);
+    tape_free(&again);
+    fixture_close(&it);
+}
+
+Test(plan_checkpoint_broken, callbacks_may_not_call_the_engine)
+{
+    fixture it;
+    tape saved = { 0 };
+    case_program_open(&it);
+    case_fill(&it);
+    saved.called = it.engine;
+    case_save(&it, &saved);
+    cr_expect_gt(saved.refused, 3u);
+    saved.refused = 0;
+    cr_assert_eq(case_restore(&it, &saved), IVM_OK, "%s", it.error.message);
+    cr_expect_eq(saved.refused, saved.calls);
+    tape_free(&saved);
+    fixture_close(&it);
+}

@@ -1,0 +1,205 @@
+/* See checkpoint_case.h. */
+#include "checkpoint_case.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VIEWS 12
+
+/* ---- Streams in memory -------------------------------------------------------------------------------------------------------------------- */
+
+static bool tape_fails(tape *it)
+{
+    ivm_engine_position(it->called, NULL, 0, &(size_t){ 0 }, NULL) == IVM_IN_USE ? it->refused++ : 0;
+    return ++it->calls == it->fails_at;
+}
+
+ivm_status tape_write(void *context, const void *bytes, size_t size)
+{
+    tape *it = context;
+    cr_assert(size > 0 && size <= IVM_CHECKPOINT_PIECE_MAX);
+    if (tape_fails(it)) {
+        return IVM_IO;
+    }
+    if (it->size + size > it->capacity) {
+        it->capacity = 2 * (it->size + size);
+        it->bytes = realloc(it->bytes, it->capacity);
+    }
+    memcpy(it->bytes + it->size, bytes, size);
+    it->size += size;
+    return IVM_OK;
+}
+
+ivm_status tape_read(void *context, void *bytes, size_t size, size_t *got)
+{
+    tape *it = context;
+    size_t left = it->size - it->at;
+    if (tape_fails(it)) {
+        return IVM_IO;
+    }
+    size = it->most && size > it->most ? it->most : size;
+    *got = size < left ? size : left;
+    memcpy(bytes, it->bytes + it->at, *got);
+    it->at += *got;
+    return IVM_OK;
+}
+
+void tape_free(tape *it)
+{
+    free(it->bytes);
+    *it = (tape){ 0 };
+}
+
+ivm_status case_save_as(fixture *it, tape *to, ivm_compression compression)
+{
+    ivm_checkpoint_options options = { .version = IVM_CHECKPOINT_OPTIONS_VERSION, .compression = compression };
+    to->size = 0;
+    to->calls = 0;
+    return ivm_checkpoint(it->engine, tape_write, to, &options, &it->error);
+}
+
+void case_save(fixture *it, tape *to)
+{
+    cr_assert_eq(case_save_as(it, to, IVM_COMPRESSION_NONE), IVM_OK, "%s", it->error.message);
+}
+
+ivm_status case_restore(fixture *it, tape *from)
+{
+    from->at = 0;
+    from->calls = 0;
+    return ivm_restore(it->engine, tape_read, from, &it->error);
+}
+
+void case_assert_saved_as(fixture *it, const tape *wanted, const char *what)
+{
+    tape got = { 0 };
+    case_save(it, &got);
+    cr_assert_eq(got.size, wanted->size, "%s: %zu bytes, not %zu", what, got.size, wanted->size);
+    cr_assert_eq(memcmp(got.bytes, wanted->bytes, got.size), 0, "%s: other bytes", what);
+    tape_free(&got);
+}
+
+/* ---- A program with something of everything ------------------------------------------------------------------------------------------------- */
+
+void case_declare(fixture *it)
+{
+    ivm_table *d = fixture_table_like(it, "d", "id int64; name string; day date", &(ivm_table_options){ .key = "id", .append_only = true });
+    ivm_table *f = fixture_table(it, "f", "id int64; d int64; n int64; x float64; m decimal(10,2); b bool", "id");
+    ivm_table *bag = fixture_table_like(it, "bag", "d int64; n int64", &(ivm_table_options){ .allow_negative = true });
+    ivm_table *seen = fixture_table_like(it, "seen", "d int64; n int64", &(ivm_table_options){ .transient = true });
+    fixture_table(it, "plain", "s string; t timestamp", NULL);
+    fixture_fact(it, f, "d", d, "id", IVM_TRACKED);
+    fixture_fact(it, bag, "d", d, "id", IVM_RELY);
+    fixture_fact(it, seen, "d", d, "id", IVM_TRACKED);
+}
+
+static ivm_plan *join_of(const char *child)
+{
+    char on[64];
+    snprintf(on, sizeof on, "%s.d = d.id", child);
+    return ivm_plan_join(scan_of(child, NULL), scan_of("d", NULL), on);
+}
+
+static ivm_plan *totals(ivm_plan *input, const char *group, const char *argument)
+{
+    ivm_plan *plan = ivm_plan_count(ivm_plan_aggregate(input, group), "c");
+    plan = ivm_plan_add(plan, "s", "sum", ivm_column(argument));
+    plan = ivm_plan_add(plan, "least", "min", ivm_column(argument));
+    return ivm_plan_add(plan, "each", "count_distinct", ivm_column(argument));
+}
+
+static ivm_plan *float_totals(void)
+{
+    ivm_plan *plan = ivm_plan_add(ivm_plan_aggregate(join_of("f"), "d.name"), "s", "sum", ivm_column("x"));
+    plan = ivm_plan_add(plan, "v", "var_pop", ivm_column("x"));
+    plan = ivm_plan_add(plan, "m", "sum", ivm_column("m"));
+    plan = ivm_plan_add(plan, "all", "bool_and", ivm_column("b"));
+    return ivm_plan_having(plan, ivm_call2(">", ivm_column("s"), ivm_literal(ivm_float64(-100))));
+}
+
+static ivm_plan *exception(void)
+{
+    ivm_plan *inputs[] = { ivm_plan_project(scan_of("f", NULL), "d"), ivm_plan_project(scan_of("bag", NULL), "d") };
+    return ivm_plan_set(IVM_EXCEPT_ALL, inputs, 2);
+}
+
+ivm_view *case_views_declare(fixture *it)
+{
+    ivm_view_options late = { .version = IVM_VIEW_OPTIONS_VERSION, .refresh = IVM_DEFERRED };
+    ivm_view *first = fixture_make(it, "joined", ivm_plan_project(join_of("f"), "f.id, d.name"));
+    fixture_make(it, "totals", totals(join_of("f"), "d.name", "n"));
+    fixture_make(it, "floats", float_totals());
+    fixture_make(it, "left",
+                 ivm_plan_project(ivm_plan_join_kind(IVM_FULL_JOIN, scan_of("f", NULL), scan_of("d", "e"), "f.d = e.id"), "f.n, e.name"));
+    fixture_make(it, "anti", ivm_plan_join_kind(IVM_ANTI_JOIN, scan_of("f", NULL), scan_of("d", NULL), "f.d = d.id"));
+    fixture_make(it, "names", ivm_plan_distinct(ivm_plan_project(scan_of("plain", NULL), "s")));
+    fixture_make(it, "except", exception());
+    fixture_make(it, "top", ivm_plan_order_by(ivm_plan_top_k(scan_of("f", NULL), 2, 1), ivm_column("n"), true, false));
+    fixture_make(it, "over", ivm_plan_project(ivm_plan_join(scan_of("totals", "a"), scan_of("totals", "b"), "a.c = b.c"), "a.name, b.s"));
+    fixture_make(it, "waiting", totals(join_of("seen"), "d.name", "seen.n"));
+    fixture_make_with(it, "late", totals(join_of("bag"), "d.name", "bag.n"), &late);
+    fixture_make_with(it, "later", ivm_plan_project(scan_of("late", NULL), "name, c"), &late);
+    return first;
+}
+
+void case_push(fixture *it, const char *table, ivm_change change, const char *rows)
+{
+    ivm_table *found = NULL;
+    cr_assert_eq(ivm_table_find(it->engine, table, &found, &it->error), IVM_OK);
+    cr_assert_eq(fixture_push(it, found, change, rows), IVM_OK, "%s: %s", table, it->error.message);
+}
+
+void case_refresh(fixture *it, const char *name)
+{
+    ivm_view *view = NULL;
+    cr_assert_eq(ivm_view_find(it->engine, name, &view, &it->error), IVM_OK);
+    cr_assert_eq(ivm_refresh_view(view, NULL, &it->error), IVM_OK, "%s", it->error.message);
+}
+
+/* Some rows; orphans wait in f and seen; changes of bag are pending for late. */
+void case_fill(fixture *it)
+{
+    case_push(it, "d", IVM_INSERT, "1,one,2026-01-01 2,two,null 3,null,1969-12-31");
+    case_push(it, "bag", IVM_INSERT, "1,5 1,5 2,6");
+    case_push(it, "f", IVM_INSERT, "10,1,5,0.1,1.25,true 11,2,7,1e17,-3.00,null 12,9,null,0.5,null,false 13,null,5,null,0.00,true");
+    case_refresh(it, "late");
+    case_push(it, "bag", IVM_DELETE, "1,5 3,8");
+    case_push(it, "plain", IVM_INSERT, "a,2026-01-01T00:00:00Z a,2026-01-01T00:00:00Z null,null");
+    case_push(it, "seen", IVM_INSERT, "1,4 7,4 7,5");
+    case_push(it, "f", IVM_UPSERT, "10,2,6,-0.1,2.50,false 14,9,1,NaN,9.99,true");
+}
+
+/* Steps that ask everything for what it kept. */
+void case_go_on(fixture *it)
+{
+    case_push(it, "d", IVM_INSERT, "7,seven,2000-01-01 9,nine,null");
+    case_push(it, "f", IVM_DELETE_KEY, "11 12");
+    case_push(it, "bag", IVM_INSERT, "3,8 1,5");
+    case_push(it, "plain", IVM_DELETE, "a,2026-01-01T00:00:00Z");
+    case_push(it, "seen", IVM_INSERT, "9,1 8,1");
+    case_refresh(it, "late");
+    case_refresh(it, "later");
+}
+
+void case_program_open(fixture *it)
+{
+    fixture_open(it);
+    case_declare(it);
+    case_views_declare(it);
+}
+
+/* All views' rows as one text, which the caller frees. */
+char *case_contents(fixture *it)
+{
+    static const char *const names[] = { "joined", "totals", "floats", "left",    "anti", "names",
+                                         "except", "top",    "over",   "waiting", "late", "later" };
+    char *text = calloc(1, 1 << 20);
+    for (size_t i = 0; i < VIEWS; i++) {
+        ivm_view *view = NULL;
+        cr_assert_eq(ivm_view_find(it->engine, names[i], &view, &it->error), IVM_OK);
+        sprintf(text + strlen(text), "%s: %s\n", names[i], fixture_view(it, view));
+    }
+    return text;
+}
