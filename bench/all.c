@@ -27,6 +27,7 @@ typedef struct planned_run {
 } planned_run;
 
 static const planned_run runs[] = {
+    { "star --threads 2 --batch 100000", "star --threads 2 --batch 100000 --rows 400000 --runs 1" },
     { "star", "star --rows 400000 --runs 3" },
     { "star --shape star4l", "star --shape star4l --rows 400000 --runs 3" },
     { "star --keys zipf", "star --keys zipf --rows 200000 --runs 1" },
@@ -81,6 +82,7 @@ static const bar bars[] = {
     { "STAR4L, the same", "star", "engine_over_floor", "star4l uniform", true, 2.0, 1.4 },
     { "STAR4: floor over bare probes", "star", "floor_over_probe", "star4 uniform", true, 1.2, 1.2 },
     { "STAR4L: floor over bare probes", "star", "floor_over_probe", "star4l uniform", true, 1.2, 1.2 },
+    { "two threads over one, fact rows in batches of 100,000", "star", "one_thread_over_threads", "star4 uniform", false, 1.5, 1.8 },
     { "one-row push: p99 over p50, the worst kind of change", "latency", "p99_over_p50", NULL, true, 20, 8 },
     { "3 dimensions gaining rows: Moebius without pruning over pruned", "prune", "pruned_speedup_3", NULL, false, 3, 5 },
     { "5 dimensions", "prune", "pruned_speedup_5", NULL, false, 8, 20 },

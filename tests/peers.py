@@ -1,10 +1,14 @@
 """The comparison of bench/peers with the one peer that needs no download: all of its workloads run and its views are ours, and where a view
-is spoilt, a stream cut short or a text changed, that is told and fails.
+is spoilt, a stream cut short or a text changed, that is told and fails. Bars are judged and the chart is drawn.
 
     peers.py --ivm COMMAND --sqlite PROGRAM"""
 import argparse
+import contextlib
+import importlib.util
+import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,6 +16,10 @@ import tempfile
 COMPARE = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "bench", "peers", "compare.py")
 # Runs the program, then changes the lowest byte of the first row's number of fact rows.
 SPOILER = '#!/bin/sh\n"{program}" "$1" "$2" && printf "\\377" | dd of="$2" bs=1 seek=40 conv=notrunc 2>/dev/null\n'
+
+spec = importlib.util.spec_from_file_location("comparison", COMPARE)
+comparison = sys.modules["comparison"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(comparison)
 
 passed = failed = 0
 
@@ -65,6 +73,32 @@ def spoilt_stream_fails(ivm, folder):
     stream("a stream cut short", 2)
 
 
+def bars_are_judged_by_the_least_ratio():
+    told = [{"peer": peer, "workload": "STAR4, batches of 1,000", "metric": "time of each changed row", "ratio": ratio}
+            for peer, ratio in (("differential joins", 40), ("differential delta", 29), ("dbsp", 9))]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        comparison.bars_report(told, True)
+    bars = [json.loads(line) for line in out.getvalue().splitlines()]
+    judge("bars of the peers that were there", [(b["value"], b["met"], b["goal_met"]) for b in bars] == [(29, True, False), (9, False, False)], out.getvalue())
+
+
+def chart_is_drawn(folder):
+    told = [{"peer": peer, "workload": workload + ", base", "metric": "p50 of a push", "ratio": 2.5}
+            for peer in ("dbsp", "duckdb delta") for workload in ("STAR4, mixed", "STAR4, one-row")]
+    program = comparison.drawing(told)
+    judge("a chart of two peers", '"mixed batch" 2.5 2.5' in program and '"dimension row" NaN NaN' in program and program.count("title 'd") == 2, program)
+    for figures, name in ((told, "drawn"), (told[:0], "nothing to draw")):
+        try:
+            comparison.draw(figures, folder)
+            drawn = os.path.getsize(os.path.join(folder, "peers.svg")) > 0
+        except comparison.Failure:
+            drawn = False
+        except FileNotFoundError:
+            drawn = not shutil.which("gnuplot") and bool(figures)
+        judge(name, drawn == bool(figures))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ivm", required=True)
@@ -74,6 +108,8 @@ def main():
         workloads_agree(arguments.ivm, arguments.sqlite)
         spoilt_view_fails(arguments.ivm, arguments.sqlite, folder)
         spoilt_stream_fails(arguments.ivm, folder)
+        bars_are_judged_by_the_least_ratio()
+        chart_is_drawn(os.path.join(folder, "chart"))
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -71,6 +71,33 @@ def quickened(workload):
     return shrink
 
 
+@dataclasses.dataclass
+class Bar:
+    """What ivm is held to against the fastest of some peers, where they do the same work."""
+    what: str
+    workload: str  # how its name begins
+    peers: list
+    metric: str  # how its name begins
+    bar: float
+    goal: float
+
+
+BARS = [
+    Bar("fact rows in batches of 1,000, over differential-dataflow", "STAR4, batches of 1,000", DATAFLOW[:2], "time", 10, 30),
+    Bar("fact rows in batches of 1,000, over its hand-pruned program", "STAR4, batches of 1,000", DATAFLOW[2:3], "time", 5, 15),
+    Bar("fact rows in batches of 1,000, over dbsp", "STAR4, batches of 1,000", ["dbsp"], "time", 10, 15),
+    Bar("fact rows in batches of 100,000, over differential-dataflow", "STAR4, batches of 100,000", DATAFLOW[:2], "time", 10, 30),
+    Bar("fact rows in batches of 100,000, over its hand-pruned program", "STAR4, batches of 100,000", DATAFLOW[2:3], "time", 5, 15),
+    Bar("fact rows in batches of 100,000, over dbsp", "STAR4, batches of 100,000", ["dbsp"], "time", 10, 15),
+    Bar("mixed batches, over differential-dataflow", "STAR4, mixed", DATAFLOW[:2], "time", 8, 20),
+    Bar("mixed batches, over dbsp", "STAR4, mixed", ["dbsp"], "time", 5, 15),
+    Bar("a dimension row at fan-out 1,000, over differential-dataflow", "STAR4, a dimension row", DATAFLOW[:2], "time", 10, 30),
+    Bar("one-row pushes, median, over differential-dataflow", "STAR4, one-row", DATAFLOW[:2], "p50", 20, 60),
+    Bar("every fact row over DuckDB's one recomputation", "STAR4L, all of 10,000,000", ["duckdb recompute"], "time", 1.2, 1.5),
+    Bar("10,000 fact rows into 10,000,000, over DuckDB's delta query", "STAR4L, 10,000 rows into 10,000,000", ["duckdb delta"], "time", 20, 60),
+]
+
+
 class Failure(Exception):
     pass
 
@@ -127,17 +154,70 @@ def figures(workload, rounds):
 
 
 def report(workload, peer, rounds, setting, as_json):
+    """Prints a line a figure and gives the figures."""
+    told = []
     for metric, theirs, ours in figures(workload, rounds):
         ratios = sorted(a / b for a, b in zip(theirs, ours))
         value, our_value, ratio = statistics.median(theirs), statistics.median(ours), statistics.median(ratios)
+        told.append({"peer": peer, "workload": workload.name, "metric": metric, "unit": "ns", "value": round(value, 1), "ours": round(our_value, 1),
+                     "ratio": round(ratio, 2), "ratio_min": round(ratios[0], 2), "ratio_max": round(ratios[-1], 2), "rounds": len(rounds),
+                     "base_rows": workload.base, "units": rounds[0].ours["units"], "pushes": rounds[0].ours["pushes"], "groups": rounds[0].groups,
+                     "program": rounds[0].peer["program"], "allocator": rounds[0].peer["allocator"],
+                     "our_allocator": rounds[0].ours["allocator"], **setting})
         if as_json:
-            print(json.dumps({"peer": peer, "workload": workload.name, "metric": metric, "unit": "ns", "value": round(value, 1), "ours": round(our_value, 1),
-                              "ratio": round(ratio, 2), "ratio_min": round(ratios[0], 2), "ratio_max": round(ratios[-1], 2), "rounds": len(rounds),
-                              "base_rows": workload.base, "units": rounds[0].ours["units"], "pushes": rounds[0].ours["pushes"], "groups": rounds[0].groups,
-                              "program": rounds[0].peer["program"], "allocator": rounds[0].peer["allocator"],
-                              "our_allocator": rounds[0].ours["allocator"], **setting}), flush=True)
+            print(json.dumps(told[-1]), flush=True)
         else:
             print(f"  {peer:20} {metric:36} {value:12,.0f} ns   ours {our_value:10,.0f}   ratio {ratio:8.1f}  ({ratios[0]:.1f} to {ratios[-1]:.1f})", flush=True)
+    return told
+
+
+def bars_report(told, as_json):
+    """Each bar whose figures are there: held against the least of its peers' ratios."""
+    for bar in BARS:
+        found = [f for f in told if f["workload"].startswith(bar.workload) and f["peer"] in bar.peers and f["metric"].startswith(bar.metric)]
+        if len(found) < len(bar.peers):
+            continue
+        least = min(found, key=lambda f: f["ratio"])
+        met, goal_met = least["ratio"] >= bar.bar, least["ratio"] >= bar.goal
+        if as_json:
+            print(json.dumps({"metric": "bar", "what": bar.what, "value": least["ratio"], "peer": least["peer"], "bar": bar.bar, "goal": bar.goal, "met": met,
+                              "goal_met": goal_met}))
+        else:
+            verdict = "bar and goal met" if goal_met else "bar met, goal not" if met else "not met"
+            print(f"{bar.what:68} bar {bar.bar:4g}, goal {bar.goal:3g}   {least['ratio']:7.1f} ({least['peer']})   {verdict}")
+
+
+# ---- Drawing -----------------------------------------------------------------------------------------------------------------------
+
+DRAWN = [("STAR4, batches of 1,000", "1,000 fact rows"), ("STAR4, batches of 100,000", "100,000 fact rows"), ("STAR4, mixed", "mixed batch"),
+         ("STAR4, a dimension row", "dimension row"), ("STAR4, one-row", "one fact row")]
+
+
+def drawing(told):
+    """The gnuplot program of a chart: for each workload how many times longer than ivm each peer takes."""
+    peers = [p for p in DATAFLOW + ["duckdb delta"] if any(f["peer"] == p for f in told)]
+    lines = ["$ratios << E"]
+    for begin, label in DRAWN:
+        cells = [next((str(f["ratio"]) for f in told if f["peer"] == p and f["workload"].startswith(begin) and f["metric"].startswith(("time", "p50"))), "NaN")
+                 for p in peers]
+        lines.append(" ".join([f'"{label}"', *cells]))
+    lines += ["E", "set title 'Time of the same push, in times of ivm (= 1)'", "set style data histogram", "set style histogram clustered gap 1",
+              "set style fill solid 0.8 noborder", "set boxwidth 0.9", "set logscale y 10", "set yrange [1:*]", "set grid y", "set key outside below"]
+    bars = ", ".join(f"$ratios using {i + 2}{':xtic(1)' if i == 0 else ''} title '{peer}'" for i, peer in enumerate(peers))
+    return "\n".join([*lines, f"plot {bars}"]) + "\n"
+
+
+def draw(told, directory):
+    """Writes the figures and their chart into a folder."""
+    folder = pathlib.Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "peers.jsonl").write_text("".join(json.dumps(f) + "\n" for f in told), encoding="utf-8")
+    if not any(f["workload"].startswith(begin) for begin, _ in DRAWN for f in told):
+        raise Failure("none of the workloads that the chart shows was run")
+    program = f"set terminal svg size 1000,500 background 'white' noenhanced\nset output '{folder}/peers.svg'\n" + drawing(told)
+    done = subprocess.run(["gnuplot"], input=program, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failure(f"gnuplot: {done.stderr.strip()}")
 
 
 def first_line(command):
@@ -176,6 +256,7 @@ def parse():
     parser.add_argument("--rounds", type=int, help="rounds (default 3)")
     parser.add_argument("--peers", help="only those peers whose names contain one of these, comma between")
     parser.add_argument("--workloads", help="only those workloads whose names contain this")
+    parser.add_argument("--plot", metavar="DIR", help="write the figures to DIR/peers.jsonl and draw them as DIR/peers.svg (needs gnuplot)")
     parser.add_argument("--folder", help="where batches are written and left (default: a temporary folder)")
     return parser.parse_args()
 
@@ -190,8 +271,8 @@ def chosen(arguments, programs):
 
 
 def compare(arguments, programs, workload, folder, setting):
-    """Runs one workload; gives the number of peers that failed."""
-    failed = 0
+    """Runs one workload; gives the figures, and the number of peers that failed."""
+    failed, told = 0, []
     dump(arguments.ivm, workload, folder)
     if not arguments.json:
         print(f"{workload.name}: {workload.base:,} fact rows before, {workload.pushes:,} pushes timed")
@@ -199,14 +280,14 @@ def compare(arguments, programs, workload, folder, setting):
         program, plan = PEERS[peer]
         try:
             rounds = [Round(arguments.ivm, programs[program], plan, folder) for _ in range(arguments.rounds or (1 if arguments.quick else 3))]
-            report(workload, peer, rounds, setting, arguments.json)
+            told += report(workload, peer, rounds, setting, arguments.json)
         except Failure as failure:
             failed += 1
             print(f"WRONG: {peer}, {workload.name}: {failure}", file=sys.stderr)
     for file in folder.iterdir():
         if not arguments.folder:
             file.unlink()
-    return failed
+    return told, failed
 
 
 def main():
@@ -214,13 +295,23 @@ def main():
     programs = programs_of(arguments)
     setting = machine("cc")
     failed = compared = 0
+    told = []
     if not arguments.json:
         print("; ".join(f"{key}: {value}" for key, value in setting.items()))
         print("ratio: the peer's time over ours, the median of the rounds (lowest to highest)")
     with tempfile.TemporaryDirectory() as temporary:
         for number, workload in enumerate(chosen(arguments, programs)):
             compared += len(workload.peers)
-            failed += compare(arguments, programs, workload, pathlib.Path(arguments.folder or temporary) / str(number), setting)
+            more, wrong = compare(arguments, programs, workload, pathlib.Path(arguments.folder or temporary) / str(number), setting)
+            told, failed = told + more, failed + wrong
+    if not arguments.quick:
+        bars_report(told, arguments.json)
+    if arguments.plot:
+        try:
+            draw(told, arguments.plot)
+        except (Failure, OSError) as failure:
+            failed += 1
+            print(f"--plot {arguments.plot}: {failure}", file=sys.stderr)
     print(f"{compared - failed} comparisons, {failed} failed", file=sys.stderr)
     return 1 if failed else 0
 
