@@ -200,6 +200,14 @@ static bool word_put(ivm__cover_words *it, uint64_t hash, uint32_t code)
     return true;
 }
 
+/* Whether the larger words beside, if there are any, have those of the hash's home. */
+static bool is_done(const ivm__cover_words *it, uint64_t hash)
+{
+    uint32_t home;
+    word_of(it, hash, &home);
+    return home < it->larger_done && !it->larger->failed;
+}
+
 void ivm__cover_words_put(ivm__cover_words *it, uint64_t hash, uint64_t cell)
 {
     if (it->failed) {
@@ -207,13 +215,13 @@ void ivm__cover_words_put(ivm__cover_words *it, uint64_t hash, uint64_t cell)
     }
     uint32_t code = ivm__codes_give(&it->codes, cell, it->seed);
     it->failed = code == 0 || !word_put(it, hash, code);
+    if (ivm__unlikely(it->larger != NULL) && !it->failed && is_done(it, hash)) {
+        it->larger->failed = !word_put(it->larger, hash, code);
+    }
 }
 
-void ivm__cover_words_remove(ivm__cover_words *it, uint64_t hash)
+static void word_remove(ivm__cover_words *it, uint64_t hash)
 {
-    if (it->failed) {
-        return;
-    }
     uint32_t home;
     uint64_t wanted = word_of(it, hash, &home);
     bool is = false;
@@ -224,6 +232,17 @@ void ivm__cover_words_remove(ivm__cover_words *it, uint64_t hash)
     }
     it->words[at] = 0;
     it->used--;
+}
+
+void ivm__cover_words_remove(ivm__cover_words *it, uint64_t hash)
+{
+    if (it->failed) {
+        return;
+    }
+    word_remove(it, hash);
+    if (ivm__unlikely(it->larger != NULL) && is_done(it, hash)) {
+        word_remove(it->larger, hash);
+    }
 }
 
 /* ---- Room ---------------------------------------------------------------------------------------------------------------------------- */
@@ -251,32 +270,78 @@ static void capacity_set(ivm__cover_words *it, uint64_t *words, uint32_t capacit
     it->used = 0;
 }
 
-/* Words come in the order of their homes and so go to the end of what is there. */
-static void words_move(ivm__cover_words *to, const ivm__cover_words *from)
+static void larger_drop(ivm__cover_words *it)
 {
-    uint64_t mask = distance_one(from) - 1;
-    for (uint64_t at = 0; at < (uint64_t)from->capacity + IVM__WORD_DISTANCES; at++) {
-        if (from->words[at] != 0 && !word_put(to, hash_of(from, (uint32_t)at), (uint32_t)(from->words[at] & mask))) {
-            to->failed = true;
-            return;
+    if (it->larger) {
+        ivm__release(it->memory, it->larger->words, words_bytes(it->larger->capacity));
+        ivm__release(it->memory, it->larger, sizeof *it->larger);
+        it->larger = NULL;
+        it->larger_done = 0;
+    }
+}
+
+static ivm_status larger_make(ivm__cover_words *it, uint64_t capacity)
+{
+    uint64_t *words = capacity > UINT32_MAX ? NULL : ivm__allocate_zeroed(it->memory, words_bytes((uint32_t)capacity));
+    ivm__cover_words *larger = ivm__allocate(it->memory, sizeof *larger);
+    if (!larger || !words) {
+        ivm__release(it->memory, words, words ? words_bytes((uint32_t)capacity) : 0);
+        ivm__release(it->memory, larger, sizeof *larger);
+        return IVM_OUT_OF_MEMORY;
+    }
+    *larger = *it; /* of the codes it reads the bits alone */
+    capacity_set(larger, words, (uint32_t)capacity);
+    it->larger = larger;
+    it->larger_done = 0;
+    return IVM_OK;
+}
+
+static void larger_take(ivm__cover_words *it)
+{
+    ivm__cover_words *larger = it->larger;
+    assert(larger->failed || larger->used == it->used);
+    ivm__release(it->memory, it->words, words_bytes(it->capacity));
+    it->words = larger->words;
+    it->capacity = larger->capacity;
+    it->shift = larger->shift;
+    it->failed = larger->failed;
+    it->larger = NULL;
+    it->larger_done = 0;
+    ivm__release(it->memory, larger, sizeof *larger);
+}
+
+/* So many slots, up to a free one. Words come in the order of their homes and so go near the end of what is there, but for those of homes before,
+ * which are there. */
+static void larger_move(ivm__cover_words *it, uint64_t slots)
+{
+    uint64_t at = it->larger_done, end = (uint64_t)it->capacity + IVM__WORD_DISTANCES, least = slots < end - at ? at + slots : end;
+    for (; at < end && (at < least || it->words[at] != 0) && !it->larger->failed; at++) {
+        uint64_t word = it->words[at];
+        if (word != 0 && at - distance_of(it, word) >= it->larger_done) {
+            uint32_t code = (uint32_t)(word & (distance_one(it) - 1));
+            it->larger->failed = !word_put(it->larger, hash_of(it, (uint32_t)at), code);
         }
+    }
+    it->larger_done = (uint32_t)(at < end ? at + 1 : end);
+    if (at >= end || it->larger->failed) {
+        larger_take(it);
     }
 }
 
 ivm_status ivm__cover_words_reserve(ivm__cover_words *it, uint64_t rows)
 {
-    uint64_t capacity = capacity_for(it->used + rows);
-    if (it->failed || capacity <= it->capacity) {
+    uint64_t needed = it->used + rows, capacity = capacity_for(needed);
+    bool meanwhile = it->capacity >= IVM__GROWN_BESIDE_MIN && needed <= (uint64_t)it->capacity * 33 / 50 + it->capacity / 16;
+    if (ivm__unlikely(it->larger != NULL)) {
+        larger_move(it, meanwhile ? ivm__moved_for(rows) : UINT64_MAX);
+    }
+    if (it->failed || it->larger || capacity <= it->capacity) {
         return IVM_OK;
     }
-    uint64_t *words = capacity > UINT32_MAX ? NULL : ivm__allocate_zeroed(it->memory, words_bytes((uint32_t)capacity));
-    if (!words) {
-        return IVM_OUT_OF_MEMORY;
+    IVM_TRY(larger_make(it, capacity));
+    if (!meanwhile) {
+        larger_move(it, UINT64_MAX);
     }
-    ivm__cover_words old = *it;
-    capacity_set(it, words, (uint32_t)capacity);
-    words_move(it, &old);
-    ivm__release(it->memory, old.words, words_bytes(old.capacity));
     return IVM_OK;
 }
 
@@ -308,6 +373,7 @@ ivm_status ivm__cover_words_make(ivm__memory *memory, uint64_t seed, uint64_t ro
 void ivm__cover_words_free(ivm__cover_words *it)
 {
     if (it) {
+        larger_drop(it);
         ivm__release(it->memory, it->words, words_bytes(it->capacity));
         ivm__codes_deinit(&it->codes, it->memory);
         ivm__release(it->memory, it, sizeof *it);
@@ -316,6 +382,7 @@ void ivm__cover_words_free(ivm__cover_words *it)
 
 void ivm__cover_words_clear(ivm__cover_words *it)
 {
+    larger_drop(it);
     memset(it->words, 0, words_bytes(it->capacity));
     ivm__codes_clear(&it->codes, it->memory);
     it->used = 0;
@@ -324,10 +391,11 @@ void ivm__cover_words_clear(ivm__cover_words *it)
 
 uint64_t ivm__cover_words_bytes(const ivm__cover_words *it)
 {
-    return sizeof *it + words_bytes(it->capacity) + ivm__codes_bytes(&it->codes);
+    uint64_t larger = it->larger ? sizeof *it->larger + words_bytes(it->larger->capacity) : 0;
+    return sizeof *it + words_bytes(it->capacity) + ivm__codes_bytes(&it->codes) + larger;
 }
 
-const char *ivm__cover_words_validate(const ivm__cover_words *it)
+static const char *words_validate(const ivm__cover_words *it, uint32_t codes_count)
 {
     uint32_t used = 0;
     uint64_t home_before = 0;
@@ -343,10 +411,36 @@ const char *ivm__cover_words_validate(const ivm__cover_words *it)
         if (distance > 0 && it->words[at - 1] == 0) {
             return "a free slot between a cover's word and its home";
         }
-        if (code == 0 || code > it->codes.count) {
+        if (code == 0 || code > codes_count) {
             return "a cover's word with a code that stands for nothing";
         }
         home_before = at - distance;
     }
     return it->failed || used == it->used ? NULL : "a cover that counts other words than it has";
+}
+
+/* The larger ones have the words of homes that are done, and no others. */
+static const char *larger_validate(const ivm__cover_words *it)
+{
+    uint32_t count = 0;
+    for (uint32_t at = 0; at < it->capacity + IVM__WORD_DISTANCES; at++) {
+        uint64_t word = it->words[at], hash = word ? hash_of(it, at) : 0;
+        if (word == 0 || !is_done(it, hash)) {
+            continue;
+        }
+        uint32_t home;
+        uint64_t wanted = word_of(it->larger, hash, &home);
+        if (((word_find(it->larger, home, wanted, 0) ^ word) & (distance_one(it) - 1)) != 0) {
+            return "a cover's word that is not among the larger ones";
+        }
+        count++;
+    }
+    return it->larger->failed || count == it->larger->used ? words_validate(it->larger, it->codes.count)
+                                                           : "larger words of a cover that it has not itself";
+}
+
+const char *ivm__cover_words_validate(const ivm__cover_words *it)
+{
+    const char *wrong = words_validate(it, it->codes.count);
+    return wrong || !it->larger || it->failed ? wrong : larger_validate(it);
 }

@@ -4,7 +4,8 @@
  *     hash >> 32 = x     x * capacity = home << 32 | low          word = {low >> log2(capacity), hash's lower half | distance from home | code}
  *
  * Two hashes with one home have `low` at least the capacity apart: the bits kept of it tell them apart. Words stand in the order of their
- * homes, where at load two thirds none is ever far from its own, and the array ends that far behind the last home: nothing wraps. */
+ * homes, where at load two thirds none is ever far from its own, and the array ends that far behind the last home: nothing wraps. Many words grow
+ * a piece at a time, as the slots of indexes do (index_grow.c). */
 #ifndef IVM__COVER_WORDS_H
 #define IVM__COVER_WORDS_H
 
@@ -22,6 +23,8 @@ typedef struct ivm__cover_words {
     uint32_t shift; /* log2 of the capacity, rounded down */
     bool failed;    /* no more codes, or a word too far from its home: it says nothing any more, and takes nothing in */
     ivm__codes codes;
+    struct ivm__cover_words *larger; /* words alone, filled beside; NULL: none */
+    uint32_t larger_done;            /* the words of homes before this are in it */
 } ivm__cover_words;
 
 /* Room for so many keys. *made is NULL where such words cannot hold a code. */

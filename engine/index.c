@@ -3,36 +3,12 @@
  *     slot = {tag: upper 32 bits of the hash, id + 1}      home = the tag's upper bits      0 = free
  *
  * No free slot lies between a slot's home and its place: a lookup ends at the first free one, and removing moves back what follows
- * (no tombstones, so that an index as large as its rows stays as fast as it was). Growing places every slot by its tag alone, in order.
+ * (no tombstones, so that an index as large as its rows stays as fast as it was). How slots grow: index_grow.c.
  * Cost: linking and unlinking are a lookup each; most rows of a key that has many leave without one. Only reserving needs memory. */
 #include "cover.h"
 #include "index_inside.h"
 
-#define SLOTS_MIN 16u
-#define SLOTS_MAX ((uint64_t)1 << 32)
-#define SLOTS_DOUBLE_MAX 4096u /* above, they grow by a quarter */
-#define SLOTS_KEPT_MAX 1024u   /* when an index is cleared, whatever it held */
-
-static size_t slots_bytes(uint64_t capacity, bool narrow)
-{
-    return capacity * (narrow ? sizeof(uint32_t) : sizeof(uint64_t));
-}
-
-static uint64_t limit_of(const ivm__index *index)
-{
-    return ivm__slots_limit(index->slots_capacity, index->narrow != NULL);
-}
-
-static size_t held_bytes(const ivm__index *index)
-{
-    return slots_bytes(index->slots_capacity, index->narrow != NULL);
-}
-
-static void slots_release(ivm__index *index)
-{
-    ivm__release(index->store->memory, index->slots, held_bytes(index));
-    ivm__release(index->store->memory, index->narrow, held_bytes(index));
-}
+#define SLOTS_KEPT_MAX 1024u /* when an index is cleared, whatever it held */
 
 static void columns_describe(ivm__index *index)
 {
@@ -77,7 +53,7 @@ void ivm__index_free(ivm__index *index)
     }
     ivm__memory *memory = index->store->memory;
     ivm__index_covers_drop(index);
-    slots_release(index);
+    ivm__slots_release(index);
     ivm__lists_free(index);
     ivm__release(memory, index->columns, index->columns_count * sizeof *index->columns);
     ivm__release(memory, index, sizeof *index);
@@ -85,7 +61,8 @@ void ivm__index_free(ivm__index *index)
 
 uint64_t ivm__index_bytes(const ivm__index *index)
 {
-    uint64_t bytes = sizeof *index + index->columns_count * sizeof *index->columns + held_bytes(index);
+    uint64_t bytes = sizeof *index + index->columns_count * sizeof *index->columns + ivm__slots_held(index);
+    bytes += index->larger ? sizeof *index->larger + ivm__slots_held(index->larger) : 0;
     for (const ivm__cover *cover = index->covers; cover; cover = cover->next) {
         bytes += ivm__cover_bytes(cover);
     }
@@ -98,13 +75,11 @@ void ivm__index_clear(ivm__index *index)
     if (index->used == 0) {
         return;
     }
-    if (index->slots_capacity > SLOTS_KEPT_MAX && limit_of(index) / 8 > index->used) {
-        slots_release(index);
-        index->slots = NULL;
-        index->narrow = NULL;
-        index->slots_capacity = 0;
+    ivm__larger_drop(index);
+    if (index->slots_capacity > SLOTS_KEPT_MAX && ivm__slots_limit(index->slots_capacity, index->narrow != NULL) / 8 > index->used) {
+        ivm__slots_release(index);
     } else {
-        memset(index->narrow ? (void *)index->narrow : (void *)index->slots, 0, held_bytes(index));
+        memset(index->narrow ? (void *)index->narrow : (void *)index->slots, 0, ivm__slots_held(index));
     }
     index->used = index->doubles = index->far = 0;
     for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
@@ -113,9 +88,18 @@ void ivm__index_clear(ivm__index *index)
     ivm__lists_clear(index);
 }
 
-/* ---- Room ------------------------------------------------------------------------------------------------------------------------ */
+ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows)
+{
+    IVM_TRY(ivm__slots_reserve(index, rows));
+    for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
+        IVM_TRY(ivm__cover_reserve(cover, rows));
+    }
+    return index->unique ? IVM_OK : ivm__lists_reserve(index, rows);
+}
 
-static void slot_put(ivm__index *index, uint64_t hash, ivm__row_id row)
+/* ---- Slots ----------------------------------------------------------------------------------------------------------------------- */
+
+void ivm__slot_put(ivm__index *index, ivm__row_id row, uint64_t hash)
 {
     ivm__slot_aim aim = ivm__index_aim(index, hash);
     if (index->narrow) {
@@ -129,83 +113,58 @@ static void slot_put(ivm__index *index, uint64_t hash, ivm__row_id row)
     index->slots[at] = (uint64_t)aim.tag << 32 | (row + 1);
 }
 
-/* As much of a slot's hash as those of the other index need. */
-static uint64_t slot_hash(const ivm__index *index, uint32_t at, const ivm__index *other)
-{
-    if (!index->narrow) {
-        return index->slots[at] >> 32 << 32;
-    }
-    return other->narrow ? ivm__narrow_hash(index, at)
-                         : ivm__index_row_hash(index, ivm__store_row(index->store, ivm__slot_row(ivm__index_slot(index, at))));
-}
-
-static ivm_status slots_grow(ivm__index *index, uint64_t capacity, bool narrow)
-{
-    void *slots = ivm__allocate_zeroed(index->store->memory, slots_bytes(capacity, narrow));
-    if (!slots) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    ivm__index old = *index;
-    index->narrow = narrow ? slots : NULL;
-    index->slots = narrow ? NULL : slots;
-    index->slots_capacity = capacity;
-    index->row_bits = narrow ? ivm__narrow_row_bits(capacity) : 0;
-    index->far = 0;
-    for (uint64_t i = 0; i < old.slots_capacity; i++) {
-        uint64_t slot = ivm__index_slot(&old, (uint32_t)i);
-        if (slot != 0) {
-            slot_put(index, slot_hash(&old, (uint32_t)i, index), ivm__slot_row(slot));
-        }
-    }
-    slots_release(&old);
-    return IVM_OK;
-}
-
-/* For so many slots in use; the next growth shall not come soon. 0: there cannot be so many. */
-static uint64_t capacity_for(uint64_t capacity, uint64_t needed, bool narrow)
-{
-    uint64_t least = narrow ? (needed + 3) / 4 * 5 : (needed + 2) / 3 * 4; /* of which limits are taken */
-    uint64_t grown = capacity < SLOTS_DOUBLE_MAX ? capacity * 2 : capacity + 1;
-    grown = grown > least ? grown : least;
-    grown = grown > SLOTS_MIN ? grown : SLOTS_MIN;
-    grown = ivm__bytes_fitting(slots_bytes(grown, narrow)) / slots_bytes(1, narrow);
-    grown = narrow ? (grown + 63) & ~(uint64_t)63 : (grown + 3) & ~(uint64_t)3;
-    grown = grown < SLOTS_MAX ? grown : SLOTS_MAX;
-    return ivm__slots_limit(grown, narrow) < needed ? 0 : grown;
-}
-
-static ivm_status slots_reserve(ivm__index *index, uint64_t needed, uint64_t ids_end)
-{
-    if (limit_of(index) >= needed && index->slots_capacity && (!index->narrow || ids_end < (uint64_t)1 << index->row_bits)) {
-        return IVM_OK;
-    }
-    uint64_t before = limit_of(index) >= needed ? 0 : index->slots_capacity;
-    uint64_t capacity = capacity_for(before, needed, true);
-    bool narrow = capacity && ivm__narrow_serves(index, capacity, ids_end);
-    capacity = narrow ? capacity : capacity_for(before, needed, false);
-    return capacity ? slots_grow(index, capacity, narrow) : IVM_OUT_OF_MEMORY;
-}
-
-ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows)
-{
-    IVM_TRY(slots_reserve(index, index->used + rows, index->store->rows_end + rows));
-    for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
-        IVM_TRY(ivm__cover_reserve(cover, rows));
-    }
-    return index->unique ? IVM_OK : ivm__lists_reserve(index, rows);
-}
-
-/* ---- Rows come ------------------------------------------------------------------------------------------------------------------- */
-
 /* The tag stays. */
-static void slot_row_set(ivm__index *index, uint32_t at, ivm__row_id row)
+void ivm__slot_row_set(ivm__index *index, uint32_t at, ivm__row_id row)
 {
     index->slots[at] = (index->slots[at] & ~(uint64_t)UINT32_MAX) | (row + 1);
 }
 
+uint32_t ivm__slot_of(const ivm__index *index, ivm__row_id row, uint64_t hash)
+{
+    uint32_t at = ivm__index_aim(index, hash).home;
+    while (ivm__slot_row(ivm__index_slot(index, at)) != row) {
+        assert(ivm__index_slot(index, at) != 0);
+        at = ivm__index_next(index, at);
+    }
+    return at;
+}
+
+static void wide_remove(ivm__index *index, uint32_t hole)
+{
+    uint64_t slot;
+    for (uint32_t at = ivm__index_next(index, hole); (slot = index->slots[at]) != 0; at = ivm__index_next(index, at)) {
+        uint32_t home = ivm__aim_wide(index, slot).home;
+        if (ivm__index_distance(index, home, at) >= ivm__index_distance(index, hole, at)) {
+            index->slots[hole] = slot;
+            hole = at;
+        }
+    }
+    index->slots[hole] = 0;
+}
+
+void ivm__slot_remove(ivm__index *index, uint32_t at)
+{
+    if (index->narrow) {
+        ivm__narrow_remove(index, at);
+    } else {
+        wide_remove(index, at);
+    }
+}
+
+/* ---- Rows come ------------------------------------------------------------------------------------------------------------------- */
+
+/* Has another row stand for a key in the slots. */
+static void slot_replace(ivm__index *index, uint32_t at, ivm__row_id row, ivm__row_id by, uint64_t hash)
+{
+    ivm__slot_row_set(index, at, by);
+    if (ivm__unlikely(index->larger != NULL)) {
+        ivm__larger_replace(index, row, by, hash);
+    }
+}
+
 void ivm__index_link_at(ivm__index *index, ivm__row_id row, uint64_t hash, uint32_t at)
 {
-    assert(index->used < limit_of(index));
+    assert(index->used < ivm__slots_limit_meanwhile(index));
     ivm__slot_aim aim = ivm__index_aim(index, hash);
     at = index->narrow ? aim.home : at; /* others may have moved it on */
     const uint8_t *key = ivm__store_row(index->store, row);
@@ -219,7 +178,7 @@ void ivm__index_link_at(ivm__index *index, ivm__row_id row, uint64_t hash, uint3
             continue;
         }
         if (!index->unique) {
-            slot_row_set(index, at, ivm__list_push(index, ivm__slot_row(slot), row));
+            slot_replace(index, at, ivm__slot_row(slot), ivm__list_push(index, ivm__slot_row(slot), row), hash);
             return;
         }
         doubled = true;
@@ -231,6 +190,9 @@ void ivm__index_link_at(ivm__index *index, ivm__row_id row, uint64_t hash, uint3
     }
     index->used++;
     index->doubles += doubled;
+    if (ivm__unlikely(index->larger != NULL)) {
+        ivm__larger_link(index, row, hash);
+    }
     for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
         ivm__cover_link(cover, row, hash);
     }
@@ -252,30 +214,6 @@ void ivm__index_link(ivm__index *index, ivm__row_id row)
 
 /* ---- Rows go --------------------------------------------------------------------------------------------------------------------- */
 
-/* The row has a slot. */
-static uint32_t slot_of(const ivm__index *index, ivm__row_id row, uint64_t hash)
-{
-    uint32_t at = ivm__index_aim(index, hash).home;
-    while (ivm__slot_row(ivm__index_slot(index, at)) != row) {
-        assert(ivm__index_slot(index, at) != 0);
-        at = ivm__index_next(index, at);
-    }
-    return at;
-}
-
-static void slot_remove(ivm__index *index, uint32_t hole)
-{
-    uint64_t slot;
-    for (uint32_t at = ivm__index_next(index, hole); (slot = index->slots[at]) != 0; at = ivm__index_next(index, at)) {
-        uint32_t home = ivm__aim_wide(index, slot).home;
-        if (ivm__index_distance(index, home, at) >= ivm__index_distance(index, hole, at)) {
-            index->slots[hole] = slot;
-            hole = at;
-        }
-    }
-    index->slots[hole] = 0;
-}
-
 /* Another row of the row's key, or IVM__ROW_NONE. */
 static ivm__row_id another_of_key(const ivm__index *index, ivm__row_id row, uint64_t hash)
 {
@@ -296,19 +234,18 @@ void ivm__index_unlink_hashed(ivm__index *index, ivm__row_id row, uint64_t hash)
     if (!index->unique && *ivm__index_place(index, row) != IVM__ROW_NONE) {
         ivm__row_id representative = ivm__list_remove(index, row);
         if (representative != IVM__ROW_NONE) {
-            slot_row_set(index, slot_of(index, row, hash), representative);
+            slot_replace(index, ivm__slot_of(index, row, hash), row, representative, hash);
         }
         return;
     }
-    uint32_t at = slot_of(index, row, hash);
+    uint32_t at = ivm__slot_of(index, row, hash);
     ivm__row_id another = index->doubles ? another_of_key(index, row, hash) : IVM__ROW_NONE;
     index->doubles -= another != IVM__ROW_NONE;
-    if (index->narrow) {
-        ivm__narrow_remove(index, at);
-    } else {
-        slot_remove(index, at);
-    }
+    ivm__slot_remove(index, at);
     index->used--;
+    if (ivm__unlikely(index->larger != NULL)) {
+        ivm__larger_unlink(index, row, hash);
+    }
     for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
         ivm__cover_unlink(cover, row, hash, another);
     }

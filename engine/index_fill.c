@@ -197,17 +197,27 @@ static uint32_t linked_next(const ivm__store *store, ivm__row_id *next, ivm__row
     return count;
 }
 
+/* So many slots more for the next rows; where they must grow, as many as the rows still to be linked will take if their keys repeat as those so far did, at
+ * most twice as many as there are. */
+static ivm_status slots_ahead(ivm__index *index, uint32_t count, uint64_t linked, uint64_t left)
+{
+    uint64_t ahead = linked ? (uint64_t)((double)index->used / (double)linked * (double)left) : 0;
+    ahead = ahead < index->used ? ahead : index->used;
+    return ivm__slots_reserve_at_once(index, count, ahead > count ? ahead : count);
+}
+
 /* Links all rows that stand in the store, those gone in the step under way too, and makes room for those that are reserved. */
 static ivm_status fill(ivm__index *index)
 {
     const ivm__store *store = index->store;
     ivm__row_id rows[BLOCK_ROWS], next = 0;
+    uint64_t linked = 0, all = store->rows_live + store->touched_count;
     if (index->unique) {
-        IVM_TRY(ivm__index_reserve(index, store->rows_live + store->touched_count));
+        IVM_TRY(ivm__slots_reserve_at_once(index, all, all));
     }
-    /* Where keys repeat, slots grow with the keys that are met. */
-    for (uint32_t count; (count = linked_next(store, &next, rows)) > 0;) {
-        IVM_TRY(ivm__index_reserve(index, count));
+    for (uint32_t count; (count = linked_next(store, &next, rows)) > 0; linked += count) {
+        IVM_TRY(slots_ahead(index, count, linked, all > linked ? all - linked : 0));
+        IVM_TRY(index->unique ? IVM_OK : ivm__lists_reserve(index, count));
         ivm__index_link_rows(index, rows, count);
     }
     return ivm__index_reserve(index, store->reserved);

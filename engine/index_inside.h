@@ -31,6 +31,20 @@ static inline uint64_t ivm__slots_limit(uint64_t capacity, bool narrow)
     return capacity == (uint64_t)1 << 32 ? IVM_TABLE_ROWS_MAX : narrow ? capacity / 5 * 4 : capacity / 4 * 3;
 }
 
+static inline size_t ivm__slots_bytes(uint64_t capacity, bool narrow)
+{
+    return capacity * (narrow ? sizeof(uint32_t) : sizeof(uint64_t));
+}
+static inline size_t ivm__slots_held(const ivm__index *index)
+{
+    return ivm__slots_bytes(index->slots_capacity, index->narrow != NULL);
+}
+/* Of those in use, while larger ones are filled beside. */
+static inline uint64_t ivm__slots_limit_meanwhile(const ivm__index *index)
+{
+    return ivm__slots_limit(index->slots_capacity, index->narrow != NULL) + (index->larger ? index->slots_capacity / 16 : 0);
+}
+
 #define IVM__NARROW_HASH_BITS 25u
 #define IVM__NARROW_HOME_SHIFT 26u /* the 6 bits above tell the home */
 #define IVM__NARROW_ROW_BITS_MAX 21u
@@ -87,8 +101,27 @@ static inline uint64_t ivm__index_candidate(const ivm__index *index, uint64_t ha
     }
 }
 
-/* Narrow slots: whether so many serve for row ids below ids_end. */
-bool ivm__narrow_serves(const ivm__index *index, uint64_t capacity, uint64_t ids_end);
+/* One slot more, for a row of this hash; there is room. */
+void ivm__slot_put(ivm__index *index, ivm__row_id row, uint64_t hash);
+/* Where the row's slot is; it has one. */
+uint32_t ivm__slot_of(const ivm__index *index, ivm__row_id row, uint64_t hash);
+void ivm__slot_remove(ivm__index *index, uint32_t at);
+void ivm__slot_row_set(ivm__index *index, uint32_t at, ivm__row_id row); /* wide */
+
+/* Makes sure of slots for so many more rows. */
+ivm_status ivm__slots_reserve(ivm__index *index, uint64_t rows) IVM_MUST_CHECK;
+/* The same without larger slots beside; where they must grow, for `better` rows. */
+ivm_status ivm__slots_reserve_at_once(ivm__index *index, uint64_t rows, uint64_t better) IVM_MUST_CHECK;
+void ivm__slots_release(ivm__index *index);
+/* The larger slots beside follow; there are some. A row has come, has gone, or another stands for its key. */
+void ivm__larger_link(ivm__index *index, ivm__row_id row, uint64_t hash);
+void ivm__larger_unlink(ivm__index *index, ivm__row_id row, uint64_t hash);
+void ivm__larger_replace(ivm__index *index, ivm__row_id row, ivm__row_id by, uint64_t hash);
+void ivm__larger_drop(ivm__index *index);
+const char *ivm__larger_validate(const ivm__index *index); /* for tests */
+
+/* Narrow slots: whether so many serve, for row ids of ivm__narrow_row_bits(). */
+bool ivm__narrow_serves(const ivm__index *index, uint64_t capacity);
 /* Adds a slot behind those of its home; there is room. */
 void ivm__narrow_put(ivm__index *index, ivm__slot_aim aim, ivm__row_id row);
 void ivm__narrow_remove(ivm__index *index, uint32_t at);

@@ -11,10 +11,9 @@
 
 #define FAR 64u
 
-bool ivm__narrow_serves(const ivm__index *index, uint64_t capacity, uint64_t ids_end)
+bool ivm__narrow_serves(const ivm__index *index, uint64_t capacity)
 {
-    uint32_t row_bits = ivm__narrow_row_bits(capacity);
-    return index->unique && capacity >= FAR && row_bits <= IVM__NARROW_ROW_BITS_MAX && ids_end < (uint64_t)1 << row_bits;
+    return index->unique && capacity >= FAR && ivm__narrow_row_bits(capacity) <= IVM__NARROW_ROW_BITS_MAX;
 }
 
 /* How far a slot in use is from its home. */

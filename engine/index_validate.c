@@ -124,7 +124,8 @@ static const char *slots_validate(const ivm__index *index, counts *counted)
             return wrong;
         }
     }
-    return ivm__narrow_validate(index);
+    const char *wrong = ivm__narrow_validate(index);
+    return wrong ? wrong : ivm__larger_validate(index);
 }
 
 const char *ivm__index_validate(const ivm__index *index)
@@ -138,7 +139,7 @@ const char *ivm__index_validate(const ivm__index *index)
     if (counted.used != index->used) {
         return "a wrong count of slots in use";
     }
-    if (counted.used > ivm__slots_limit(index->slots_capacity, index->narrow != NULL)) {
+    if (counted.used > ivm__slots_limit_meanwhile(index)) {
         return "too many slots in use";
     }
     if (counted.doubles != index->doubles) {

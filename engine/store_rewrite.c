@@ -194,6 +194,9 @@ void ivm__store_replace(ivm__store *store, ivm__store *made)
     *store = *made;
     for (ivm__index *index = store->indexes; index; index = index->next_of_store) {
         index->store = store;
+        if (index->larger) {
+            index->larger->store = store;
+        }
     }
     *made = (ivm__store){ 0 };
 }
