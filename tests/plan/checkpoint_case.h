@@ -31,6 +31,7 @@ void case_declare(fixture *it);
 ivm_view *case_views_declare(fixture *it); /* the first, "joined" */
 void case_program_open(fixture *it);       /* the fixture, with both */
 void case_fill(fixture *it);
+void case_fill_more(fixture *it); /* a part of it */
 void case_go_on(fixture *it);
 /* By name; they must go through. */
 void case_push(fixture *it, const char *table, ivm_change change, const char *rows);
