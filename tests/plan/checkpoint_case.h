@@ -5,12 +5,15 @@
 #include "fixture.h"
 #include "ivm/ivm.h"
 
+#define TAPE_CALLS 8u
+
 typedef struct tape {
     uint8_t *bytes;
     size_t size, capacity, at;
     uint64_t calls, fails_at; /* that call, from 1 on, fails with io; 0: none */
     size_t most;              /* bytes that a read gives at once; 0: all */
-    ivm_engine *called;       /* by each call, which must be refused */
+    ivm_engine *called;       /* by each call, in TAPE_CALLS ways that must be refused */
+    ivm_view *viewed;         /* one of its views */
     uint64_t refused;
 } tape;
 
