@@ -131,9 +131,8 @@ static ivm_status enforced_check(ivm__step *step, const ivm_fact *fact)
 {
     ivm_error cause = IVM_ERROR_INIT;
     ivm_status status = ivm__enforce_present(step->scratch, fact, &cause);
-    return status == IVM_FK_VIOLATION
-               ? ivm__fail(step->error, IVM_CORRUPT, "rows %u: %s", ivm__table_ordinal(fact->child), cause.message)
-               : status;
+    return status == IVM_FK_VIOLATION ? ivm__fail(step->error, IVM_CORRUPT, "rows %u: %s", ivm__table_ordinal(fact->child), cause.message)
+                                      : status;
 }
 
 ivm_status ivm__fact_check_loaded(ivm__step *step, ivm_fact *fact)

@@ -66,14 +66,14 @@ static ivm_status chunk_lessen(intake *in, const ivm__chunk *chunk, ivm__chunk *
 static ivm_status intake_take(intake *in, const ivm__chunk *chunk)
 {
     ivm__chunk lessened;
-    uint32_t left[IVM__CHUNK_ROWS], left_count;
+    uint32_t left[IVM__CHUNK_ROWS], left_count = 0;
     if (!in->less) {
         return intake_put(in, chunk);
     }
     IVM_TRY(chunk_lessen(in, chunk, &lessened, left, &left_count));
-    const ivm__chunk *rest = left_count == 0                    ? NULL
+    const ivm__chunk *rest = left_count == 0                   ? NULL
                              : left_count == chunk->rows_count ? &lessened
-                                                                : ivm__chunk_gather(in->scratch, &lessened, left, left_count);
+                                                               : ivm__chunk_gather(in->scratch, &lessened, left, left_count);
     return left_count == 0 ? IVM_OK : rest ? intake_put(in, rest) : IVM_OUT_OF_MEMORY;
 }
 

@@ -144,8 +144,8 @@ ivm_status ivm__store_lay_delta(ivm__store *store, const ivm__index *index, cons
     return status;
 }
 
-ivm_status ivm__store_lay_check(const ivm__store *store, const ivm__index *index, const ivm__store *delta, ivm__weight least, ivm__weight most,
-                                ivm__arena *scratch, ivm__row_id *wrong)
+ivm_status ivm__store_lay_check(const ivm__store *store, const ivm__index *index, const ivm__store *delta, ivm__weight least,
+                                ivm__weight most, ivm__arena *scratch, ivm__row_id *wrong)
 {
     ivm__arena_mark mark = ivm__arena_here(scratch);
     uint64_t *words = ivm__arena_allocate(scratch, index->words_count * sizeof *words);

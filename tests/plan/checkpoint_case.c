@@ -283,10 +283,10 @@ void case_program_open(fixture *it)
 /* All views' rows as one text, which the caller frees. */
 char *case_contents(fixture *it)
 {
-    static const char *const names[] = { "joined", "totals", "floats", "left",    "anti", "names",
-                                         "except", "top",    "over",   "waiting", "late", "later",
-                                         "semi", "right", "union", "intersect", "numbers", "strings", "past totals", "sure rows", "deferred",
-                                         "deferred more", "beside" };
+    static const char *const names[] = { "joined",      "totals",    "floats",   "left",          "anti",    "names",
+                                         "except",      "top",       "over",     "waiting",       "late",    "later",
+                                         "semi",        "right",     "union",    "intersect",     "numbers", "strings",
+                                         "past totals", "sure rows", "deferred", "deferred more", "beside" };
     char *text = calloc(1, 1 << 20);
     for (size_t i = 0; i < VIEWS; i++) {
         ivm_view *view = NULL;

@@ -299,7 +299,8 @@ static void views(fixture *it)
     fixture_table(it, "b", "g int64", NULL);
     ivm_plan *inputs[] = { scan_of("a", NULL), scan_of("b", NULL) };
     fixture_make(it, "counts", ivm_plan_count(ivm_plan_aggregate(scan_of("a", NULL), "g"), "c"));
-    fixture_make(it, "left", ivm_plan_project(ivm_plan_join_kind(IVM_LEFT_JOIN, scan_of("a", NULL), scan_of("b", "o"), "a.g = o.g"), "a.g"));
+    fixture_make(it, "left",
+                 ivm_plan_project(ivm_plan_join_kind(IVM_LEFT_JOIN, scan_of("a", NULL), scan_of("b", "o"), "a.g = o.g"), "a.g"));
     ivm_plan *semi = ivm_plan_join_kind(IVM_SEMI_JOIN, scan_of("a", NULL), scan_of("b", "o"), "a.g = o.g");
     fixture_make(it, "semi", ivm_plan_join_where(semi, ivm_call2(">", ivm_column("o.g"), ivm_literal(ivm_int64(100)))));
     fixture_make(it, "set", ivm_plan_set(IVM_UNION, inputs, 2));

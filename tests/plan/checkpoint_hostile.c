@@ -215,7 +215,8 @@ Test(plan_checkpoint_hostile, catalogs_spoilt_under_right_hashes, .timeout = 500
     for (size_t n = 0; n < catalog.size; n++) {
         fixture empty;
         bytes_copy(&spoilt, &saved);
-        spoilt.bytes[catalog.from + n] = n % 3 == 0 ? (uint8_t)bytes_random(&random) : (uint8_t)(spoilt.bytes[catalog.from + n] ^ (1 << n % 8));
+        spoilt.bytes[catalog.from + n] =
+            n % 3 == 0 ? (uint8_t)bytes_random(&random) : (uint8_t)(spoilt.bytes[catalog.from + n] ^ (1 << n % 8));
         bytes_rehash(&spoilt);
         fixture_open(&empty);
         ivm_status status = case_restore(&empty, &spoilt);
