@@ -9,8 +9,9 @@
  * the last push changed.
  *
  * Every byte is under a checksum (XXH3, 64 bits, chained from block to block): a stream that was cut, changed, put together from two or is none is
- * found out before anything of the engine changes. Checksums guard against accidents. A file made by an enemy ends in an error or in an engine that is
- * sound but holds what he wanted; ivm_audit_view() tells whether views agree with tables. */
+ * found out before anything of the engine changes. Checksums guard against accidents. A file made by an enemy is judged as well: keys, nulls and ranges, children of
+ * enforced facts, who waits under tracked ones, what was there before what is pending, partners of outer joins. It ends in an error, or in an
+ * engine that is sound, and would be written as the same bytes, but whose views hold what he wanted; ivm_audit_view() tells whether they agree with tables. */
 #ifndef IVM_CHECKPOINT_H
 #define IVM_CHECKPOINT_H
 
@@ -23,7 +24,7 @@ extern "C" {
 /* ---- Streams --------------------------------------------------------------------------------------------------------------------- */
 
 /* Takes the next `size` bytes (1 to IVM_CHECKPOINT_PIECE_MAX) of a stream; anything but IVM_OK ends it and is what the call then returns. Called
- * by the thread that called the engine. It may not call the engine: in_use while pushes wait (see ivm_checkpoint()). */
+ * by the thread that called the engine. It may not call the engine, at whatever point of the stream: in_use. Other threads may. */
 typedef ivm_status (*ivm_write)(void *context, const void *bytes, size_t size);
 /* Gives up to `size` bytes and says in *got how many; 0: the stream is at its end. As above. Never asked for a byte past the stream's own end, so that
  * streams may stand one behind the other. */
@@ -59,8 +60,9 @@ IVM_API ivm_status ivm_checkpoint(ivm_engine *engine, ivm_write write, void *con
  * was; a program that declares the table in its new form and the view over it is another program: it restores into an empty engine.
  * Nobody is told of a change; snapshots taken before stay what they were; batches filled before stay good where the
  * catalog stayed. All or nothing: everything is built beside and takes its place in one move that cannot fail. Memory: both, for a while.
- * Cost: reading, and an insertion a row and group; less than computing the views.
- * Codes: corrupt (cut, changed, foreign, or no state that can be; the message says which section and byte of the stream), invalid_argument (the engine has
+ * Cost: reading, and an insertion a row and group; a lookup a row of a child under a tracked or enforced fact, and of a preserved side of an outer
+ * join; less than computing the views. Nobody else gets at the engine meanwhile.
+ * Codes: corrupt (cut, changed, foreign, or no state that can be; the message says which section of the stream, and where), invalid_argument (the engine has
  * another catalog: the message names the first table, fact or view that differs), unsupported (a newer version; zstd in
  * a build without it; a stream of partitions), what `read` returned, in_use (inside a callback), out_of_memory. */
 IVM_API ivm_status ivm_restore(ivm_engine *engine, ivm_read read, void *context, ivm_error *error) IVM_MUST_CHECK;
