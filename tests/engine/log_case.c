@@ -163,7 +163,7 @@ static void state_judge(log_case *self)
     char names[64][40];
     uint64_t bytes = 0, size, first;
     for (uint32_t i = disk_names(self->disk, names, 64); i-- > 0;) {
-        if (strncmp(names[i], "log-", 4) == 0) {
+        if (strncmp(names[i], "log-", 4) == 0 && !strstr(names[i], ".new")) {
             first = strtoull(names[i] + 4, NULL, 16);
             (void)disk_bytes(self->disk, names[i], &size);
             bytes += first >= state.checkpoint ? size : 0;
