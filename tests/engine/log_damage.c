@@ -339,6 +339,29 @@ Test(engine_log_damage, bytes_behind_the_end)
     log_case_deinit(&self.with);
 }
 
+/* Made up, with hashes that are right: a record that says of itself and later ones that they are on the disk. */
+Test(engine_log_damage, a_fragment_that_cannot_know_what_it_says)
+{
+    damage_case self;
+    uint64_t size;
+    ivm__segment_head head;
+    ivm__fragment fragment;
+    damage_init(&self, 9, false);
+    uint8_t *bytes = disk_bytes(self.with.disk, LAST, &size), *at = bytes + self.at[RECORDS - 1];
+    memcpy(&head, bytes, sizeof head);
+    memcpy(&fragment, at, sizeof fragment);
+    for (uint64_t synced = RECORDS - 2; synced < RECORDS + 3; synced++) {
+        log_case with;
+        fragment.synced = synced;
+        ivm__fragment_seal(&fragment, at + sizeof fragment, head.segment, head.segment);
+        memcpy(at, &fragment, sizeof fragment);
+        log_case_copy(&with, &self.with, synced);
+        torn(&self, &with, synced < RECORDS ? RECORDS : RECORDS - 1, size);
+        log_case_deinit(&with);
+    }
+    log_case_deinit(&self.with);
+}
+
 /* ---- Files ---------------------------------------------------------------------------------------------------------------------------- */
 
 Test(engine_log_damage, files_missing)
