@@ -1,5 +1,6 @@
 /* Tables: declared, looked at, dropped. A table is a store; with a key its rows are found through a unique index over the key, without one
  * they are appended and found only once a batch takes a row away. */
+#include "publish.h"
 #include "stage.h"
 
 ivm_status ivm__column_check(const ivm_column_definition *column, ivm_error *error)
@@ -237,6 +238,7 @@ void ivm__table_free(ivm_table *table)
     if (table->listed) {
         unlist(table);
     }
+    ivm__state_end(table->engine, &table->published);
     ivm__store_deinit(&table->store);
     for (uint32_t i = 0; table->columns && i < table->columns_count; i++) {
         if (table->columns[i].name) {
