@@ -55,7 +55,7 @@ struct ivm_table {
     ivm__index *key_index;  /* NULL for a bag */
     ivm__index *whole;      /* a bag's, over whole rows; NULL until its first negative row, or its first that waits */
     ivm__table_delta delta; /* of the step under way */
-    ivm__published *published; /* NULL: its state is not */
+    ivm__published *published; /* its state for readers who find the lock taken */
     uint32_t readers_count; /* views that scan it */
     bool listed;            /* among the engine's changed tables */
     ivm_table *next_changed;
@@ -115,7 +115,7 @@ struct ivm_view {
     uint64_t clock;               /* a deferred view's: pushes when it was last refreshed, or made */
     struct ivm__pending *pending; /* a deferred view's: one for each table and view it scans */
     bool ran;                     /* its program, in the step under way */
-    ivm__published *published;    /* NULL: its state is not */
+    ivm__published *published;    /* its state for readers who find the lock taken */
     struct ivm_snapshot *telling; /* what `changed` is to be told once the step has ended; NULL: nothing */
     struct ivm__planned *planned; /* plan/'s: what explain tells of */
     void (*planned_free)(struct ivm__planned *planned, ivm__memory *memory);

@@ -5,21 +5,6 @@
 #define PATIENCE_READ 1024u /* steps that change it without a reader, then it is given up */
 #define PATIENCE_TRUST 64u  /* the same of one that nobody has read yet */
 
-struct ivm__published {
-    struct ivm__published *next;   /* of the engine */
-    struct ivm__published **place; /* the view's or table's pointer to it */
-    ivm_view *view;                /* one of the two */
-    ivm_table *table;
-    ivm__shared now, newer; /* `newer`: while it is renewed, then what it was before */
-    bool renewed;           /* in the renewal under way */
-    bool read;              /* since the last step that changed it */
-    uint32_t unread;        /* steps that changed it since it was read */
-    uint32_t patience;
-    bool finds;
-    uint32_t key_count, key_capacity;
-    uint32_t key[]; /* of a table with a key, else of no capacity */
-};
-
 static ivm__subject subject_of(const ivm__published *state)
 {
     return state->view ? ivm__view_subject(state->view) : ivm__table_subject(state->table);
@@ -35,13 +20,6 @@ static void key_write(ivm__published *state, const ivm__subject *subject)
     }
 }
 
-static void state_free(ivm__published *state, ivm__memory *memory)
-{
-    ivm__shared_release(&state->now, memory);
-    ivm__shared_release(&state->newer, memory);
-    ivm__release(memory, state, sizeof *state + state->key_capacity * sizeof *state->key);
-}
-
 /* ---- Renewing --------------------------------------------------------------------------------------------------------------------------- */
 
 /* Whether it is what the store holds: pages that are held do not change, so the same pages are the same rows. */
@@ -55,6 +33,7 @@ static void state_prepare(ivm__published *state)
     ivm__subject subject = subject_of(state);
     state->renewed = !is_present(state, subject.store);
     if (state->renewed) {
+        (void)(subject.finds && ivm__offer_want(subject.store)); /* without one, readers make finders for themselves alone */
         ivm__shared_take(subject.store, subject.finds, &state->newer);
     }
 }
@@ -71,26 +50,34 @@ static void state_renew(ivm__published *state)
     key_write(state, &subject);
 }
 
-/* All at once, for whoever takes snapshots: what is given up goes out of the list to *gone. */
+/* All at once, for whoever takes snapshots. What nobody reads goes out of the list to *gone. */
 static void states_exchange(ivm_engine *engine, ivm__published **gone)
 {
     pthread_mutex_lock(&engine->snapshots_lock);
     engine->published_epoch = engine->texts.epoch + 1; /* that of snapshots taken once the step has ended */
     for (ivm__published **at = &engine->published; *at;) {
         ivm__published *state = *at;
-        if (state->renewed && !state->read && state->unread >= state->patience) {
-            *state->place = NULL;
-            *at = state->next;
-            state->next = *gone;
-            *gone = state;
-            continue;
-        }
         if (state->renewed) {
             state_renew(state);
         }
-        at = &state->next;
+        if (state->unread <= state->patience) {
+            at = &state->next;
+            continue;
+        }
+        *at = state->next;
+        state->next = *gone;
+        state->listed = false;
+        *gone = state;
     }
     pthread_mutex_unlock(&engine->snapshots_lock);
+}
+
+/* Nobody finds it any more. */
+static void state_empty(ivm__published *state, ivm__memory *memory)
+{
+    assert(!state->listed);
+    ivm__shared_release(&state->now, memory);
+    ivm__shared_release(&state->newer, memory);
 }
 
 void ivm__states_publish(ivm_engine *engine)
@@ -103,9 +90,8 @@ void ivm__states_publish(ivm_engine *engine)
         state_prepare(state);
     }
     states_exchange(engine, &gone);
-    for (ivm__published *next; gone; gone = next) {
-        next = gone->next;
-        state_free(gone, &engine->memory);
+    for (; gone; gone = gone->next) {
+        state_empty(gone, &engine->memory);
     }
     for (ivm__published *state = engine->published; state; state = state->next) {
         ivm__shared_release(&state->newer, &engine->memory);
@@ -114,92 +100,110 @@ void ivm__states_publish(ivm_engine *engine)
 
 /* ---- Beginning and ending --------------------------------------------------------------------------------------------------------------- */
 
-static void state_begin(ivm_engine *engine, ivm_view *view, ivm_table *table, uint32_t patience)
+ivm_status ivm__state_make(ivm_engine *engine, ivm_view *view, ivm_table *table)
 {
-    ivm__subject subject = view ? ivm__view_subject(view) : ivm__table_subject(table);
-    uint32_t capacity = subject.key ? subject.key_count : 0;
+    ivm__published **place = view ? &view->published : &table->published;
+    uint32_t capacity = table ? table->key_count : 0;
     ivm__published *state = ivm__allocate_zeroed(&engine->memory, sizeof *state + capacity * sizeof *state->key);
-    if (!state || (subject.finds && !ivm__offer_want(subject.store))) {
-        ivm__release(&engine->memory, state, sizeof *state + capacity * sizeof *state->key);
-        return;
+    if (!state) {
+        return IVM_OUT_OF_MEMORY;
     }
-    state->place = view ? &view->published : &table->published;
     state->view = view;
     state->table = table;
-    state->patience = patience;
     state->key_capacity = capacity;
+    *place = state;
+    return IVM_OK;
+}
+
+/* Nothing here asks for memory: an allocator that takes its time would hold up who reads meanwhile. */
+static void state_begin(ivm_engine *engine, ivm__published *state, uint32_t patience)
+{
+    ivm__subject subject = subject_of(state);
+    state->patience = patience;
+    state->unread = 0;
     key_write(state, &subject);
     ivm__shared_take(subject.store, subject.finds, &state->now);
     pthread_mutex_lock(&engine->snapshots_lock);
     engine->published_epoch = engine->texts.epoch;
     state->next = engine->published;
+    state->listed = true;
     engine->published = state;
-    *state->place = state;
     pthread_mutex_unlock(&engine->snapshots_lock);
+}
+
+static void begin_on_trust(ivm_engine *engine, ivm__published *state)
+{
+    if (state && !state->listed) {
+        state_begin(engine, state, PATIENCE_TRUST);
+    }
 }
 
 void ivm__states_begin(ivm_engine *engine)
 {
     engine->several = true;
-    for (ivm_table *table = engine->tables; table; table = table->next) {
-        if (!table->transient && !table->published) {
-            state_begin(engine, NULL, table, PATIENCE_TRUST);
-        }
+    for (const ivm_table *table = engine->tables; table; table = table->next) {
+        begin_on_trust(engine, table->transient ? NULL : table->published);
     }
-    for (ivm_view *view = engine->views; view; view = view->next) {
-        if (!view->published) {
-            state_begin(engine, view, NULL, PATIENCE_TRUST);
-        }
+    for (const ivm_view *view = engine->views; view; view = view->next) {
+        begin_on_trust(engine, view->published);
     }
 }
 
-void ivm__state_read(ivm_engine *engine, ivm_view *view, ivm_table *table)
+void ivm__state_new(ivm_engine *engine, ivm__published *state)
 {
-    ivm__published *state = view ? view->published : table->published;
-    if (state) {
-        pthread_mutex_lock(&engine->snapshots_lock);
-        state->read = true;
-        pthread_mutex_unlock(&engine->snapshots_lock);
-    } else if (engine->several) {
-        state_begin(engine, view, table, PATIENCE_READ);
+    if (engine->several) {
+        begin_on_trust(engine, state);
     }
 }
 
-void ivm__state_end(ivm_engine *engine, ivm__published **place)
+void ivm__state_read(ivm_engine *engine, ivm__published *state)
 {
-    ivm__published *state = *place;
+    if (!state || !engine->several) {
+        return;
+    }
+    if (!state->listed) {
+        state_begin(engine, state, PATIENCE_READ);
+    }
+    pthread_mutex_lock(&engine->snapshots_lock);
+    state->read = true;
+    pthread_mutex_unlock(&engine->snapshots_lock);
+}
+
+void ivm__state_free(ivm_engine *engine, ivm__published *state)
+{
     if (!state) {
         return;
     }
     pthread_mutex_lock(&engine->snapshots_lock);
-    ivm__published **at = &engine->published;
-    while (*at != state) {
-        at = &(*at)->next;
+    for (ivm__published **at = &engine->published; state->listed; at = &(*at)->next) {
+        if (*at == state) {
+            *at = state->next;
+            state->listed = false;
+            break;
+        }
     }
-    *at = state->next;
-    *place = NULL;
     pthread_mutex_unlock(&engine->snapshots_lock);
-    state_free(state, &engine->memory);
+    state_empty(state, &engine->memory);
+    ivm__release(&engine->memory, state, sizeof *state + state->key_capacity * sizeof *state->key);
 }
 
 /* ---- Taking ----------------------------------------------------------------------------------------------------------------------------- */
 
-/* How many columns its key has; false: there is no state. */
-static bool key_count_of(ivm_engine *engine, ivm__published *const *place, uint32_t *count)
+/* How many columns its key has; false: nothing is published. */
+static bool key_count_of(ivm_engine *engine, const ivm__published *state, uint32_t *count)
 {
     pthread_mutex_lock(&engine->snapshots_lock);
-    const ivm__published *state = *place;
-    *count = state ? state->key_count : 0;
+    bool listed = state->listed;
+    *count = state->key_count;
     pthread_mutex_unlock(&engine->snapshots_lock);
-    return state != NULL;
+    return listed;
 }
 
-/* Makes the snapshot one of the state. False: the state has another key meanwhile, or is gone. */
-static bool state_copy(ivm_engine *engine, ivm__published *const *place, ivm_snapshot *snapshot)
+/* Makes the snapshot one of the state. False: that has another key meanwhile, or is no longer published. */
+static bool state_copy(ivm_engine *engine, ivm__published *state, ivm_snapshot *snapshot)
 {
     pthread_mutex_lock(&engine->snapshots_lock);
-    ivm__published *state = *place;
-    bool same = state && state->key_count == snapshot->key_count;
+    bool same = state->listed && state->key_count == snapshot->key_count;
     if (same) {
         state->read = true;
         ivm__shared_copy(&state->now, &snapshot->shared);
@@ -214,16 +218,16 @@ static bool state_copy(ivm_engine *engine, ivm__published *const *place, ivm_sna
     return same;
 }
 
-bool ivm__state_take(ivm_engine *engine, ivm__published *const *place, ivm_snapshot **snapshot, ivm_status *status)
+bool ivm__state_take(ivm_engine *engine, ivm__published *state, ivm_snapshot **snapshot, ivm_status *status)
 {
     uint32_t key_count;
-    while (key_count_of(engine, place, &key_count)) {
+    while (state && key_count_of(engine, state, &key_count)) {
         ivm_snapshot *made = ivm__snapshot_make(engine, NULL, key_count);
         if (!made) {
             *status = IVM_OUT_OF_MEMORY;
             return true;
         }
-        if (state_copy(engine, place, made)) {
+        if (state_copy(engine, state, made)) {
             *snapshot = made;
             *status = IVM_OK;
             return true;

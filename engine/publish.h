@@ -11,16 +11,35 @@
 
 #include "snapshot.h"
 
-/* At the end of each call that may have changed rows, and before texts are swept; the lock is held, no step is under way. Cost: a few words for each
- * state, and what giving the last one up frees. */
+struct ivm__published {
+    struct ivm__published *next; /* of the engine, while it is listed */
+    ivm_view *view;              /* one of the two */
+    ivm_table *table;
+    ivm__shared now, newer; /* `now` without pages: nothing is published; `newer`: while it is renewed, then what it was before */
+    bool listed;
+    bool renewed;    /* in the renewal under way */
+    bool read;       /* since the last step that changed it */
+    uint32_t unread; /* steps that changed it since it was read */
+    uint32_t patience;
+    bool finds;
+    uint32_t key_count, key_capacity;
+    uint32_t key[]; /* of a table with a key, else of no capacity */
+};
+
+/* A view's or a table's, one of the two, of which nothing is published yet; asks for the memory that publishing will take. */
+ivm_status ivm__state_make(ivm_engine *engine, ivm_view *view, ivm_table *table) IVM_MUST_CHECK;
+void ivm__state_free(ivm_engine *engine, ivm__published *state); /* NULL is fine; before the store goes */
+
+/* The lock is held and no step is under way in these; none of them fails. At the end of each call that may have changed rows, before texts are swept.
+ * Cost: a few words for each state, and what giving the last one up frees. */
 void ivm__states_publish(ivm_engine *engine);
-/* A second thread has come: all that can be read is published on trust. The lock is held. */
+/* A second thread has come: all that can be read is published on trust. */
 void ivm__states_begin(ivm_engine *engine);
-/* One of these was read; the lock is held. Published from now on if several threads use the engine; where memory is wanting it is not. */
-void ivm__state_read(ivm_engine *engine, ivm_view *view, ivm_table *table);
-/* A view or table goes: its state is given up. */
-void ivm__state_end(ivm_engine *engine, ivm__published **place);
-/* A snapshot of the published state at *place, whoever holds the lock. False: there is none. */
-bool ivm__state_take(ivm_engine *engine, ivm__published *const *place, ivm_snapshot **snapshot, ivm_status *status);
+/* A view or table has come, or was read: it is published if several threads use the engine. NULL is fine. */
+void ivm__state_new(ivm_engine *engine, ivm__published *state);
+void ivm__state_read(ivm_engine *engine, ivm__published *state);
+
+/* A snapshot of what is published, whoever holds the lock. False: nothing is. */
+bool ivm__state_take(ivm_engine *engine, ivm__published *state, ivm_snapshot **snapshot, ivm_status *status);
 
 #endif

@@ -300,17 +300,18 @@ ivm_status ivm__snapshot_orphans_changes(ivm_fact *fact, ivm_snapshot **snapshot
 /* Of a view or a table, without waiting for a step under way where its state is published. */
 static ivm_status subject_read(ivm_engine *engine, ivm_view *view, ivm_table *table, ivm_snapshot **snapshot, ivm_error *error)
 {
+    ivm__published *state = view ? view->published : table->published; /* as long as the view or table is */
     ivm_status status = IVM_OK;
     bool entered;
     IVM_TRY(ivm__engine_try_reading(engine, &entered, error));
     if (!entered) {
-        if (ivm__state_take(engine, view ? &view->published : &table->published, snapshot, &status)) {
+        if (ivm__state_take(engine, state, snapshot, &status)) {
             return status == IVM_OK ? IVM_OK : ivm__fail_memory(error);
         }
         IVM_TRY(ivm__engine_enter_reading(engine, error));
     }
     const ivm__subject subject = view ? ivm__view_subject(view) : ivm__table_subject(table);
-    ivm__state_read(engine, view, table);
+    ivm__state_read(engine, state);
     status = snapshot_share(engine, &subject, snapshot);
     ivm__engine_leave_reading(engine);
     return status == IVM_OK ? IVM_OK : ivm__fail_memory(error);

@@ -143,7 +143,9 @@ static ivm_status finder_make(ivm_snapshot *snapshot)
     if (!shared->finder) {
         return IVM_OUT_OF_MEMORY;
     }
-    ivm__offer_put(shared->offer, shared->finder, shared->pages, snapshot->memory);
+    if (shared->offer) {
+        ivm__offer_put(shared->offer, shared->finder, shared->pages, snapshot->memory);
+    }
     return IVM_OK;
 }
 

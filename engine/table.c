@@ -212,6 +212,9 @@ static ivm_status make_table(ivm_engine *engine, const char *name, const ivm_tab
     if (status == IVM_OK) {
         status = make_store(table, error);
     }
+    if (status == IVM_OK && ivm__state_make(engine, NULL, table) != IVM_OK) {
+        status = ivm__fail_memory(error);
+    }
     if (status != IVM_OK) {
         ivm__table_free(table);
         return status;
@@ -238,7 +241,7 @@ void ivm__table_free(ivm_table *table)
     if (table->listed) {
         unlist(table);
     }
-    ivm__state_end(table->engine, &table->published);
+    ivm__state_free(table->engine, table->published);
     ivm__store_deinit(&table->store);
     for (uint32_t i = 0; table->columns && i < table->columns_count; i++) {
         if (table->columns[i].name) {
@@ -268,6 +271,7 @@ ivm_status ivm__table_declare(ivm_engine *engine, const char *name, const ivm_ta
         last = &(*last)->next;
     }
     *last = *table = made;
+    ivm__state_new(engine, made->transient ? NULL : made->published);
     return IVM_OK;
 }
 

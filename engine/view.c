@@ -7,7 +7,7 @@ void ivm__view_free(ivm_view *view)
 {
     ivm__memory *memory = &view->engine->memory;
     assert(!view->ran && !view->telling);
-    ivm__state_end(view->engine, &view->published);
+    ivm__state_free(view->engine, view->published);
     ivm__pendings_free(view);
     ivm__hops_free(view);
     ivm__program_deinit(&view->program);
