@@ -52,18 +52,19 @@ static size_t finder_bytes(uint64_t slots, uint32_t key_count)
     return sizeof(ivm__finder) + slots * sizeof(uint64_t) + key_count * sizeof(uint32_t);
 }
 
-static ivm__finder *finder_create(ivm__memory *memory, uint64_t rows, const ivm__find_key *key)
+static ivm__finder *finder_create(ivm__memory *memory, const ivm__row_pages *rows, const ivm__find_key *key)
 {
     uint64_t slots = SLOTS_MIN;
-    while (slots < 2 * rows) {
+    while (slots < 2 * rows->rows_count) {
         slots *= 2;
     }
-    ivm__finder *finder = rows <= IVM__FINDER_ROWS_MAX ? ivm__allocate_zeroed(memory, finder_bytes(slots, key->count)) : NULL;
+    ivm__finder *finder = rows->rows_count <= IVM__FINDER_ROWS_MAX ? ivm__allocate_zeroed(memory, finder_bytes(slots, key->count)) : NULL;
     if (finder) {
         atomic_init(&finder->references, 1);
         finder->mask = (uint32_t)(slots - 1);
         finder->room = slots / 10 * 7;
         finder->seed = key->seed;
+        finder->layout = ivm__layout_acquire((ivm__layout *)(uintptr_t)rows->layout);
         finder->key_count = key->count;
         finder->columns = (uint32_t *)(void *)((uint8_t *)finder + finder_bytes(slots, 0));
         for (uint32_t i = 0; i < key->count; i++) {
@@ -90,6 +91,7 @@ void ivm__finder_release(ivm__finder *finder, ivm__memory *memory)
     assert(references > 0);
     if (references == 1) {
         ivm__pages_release(finder->over, memory);
+        ivm__layout_release(finder->layout);
         ivm__release(memory, finder, finder_bytes((uint64_t)finder->mask + 1, finder->key_count));
     }
 }
@@ -151,7 +153,7 @@ static bool rows_add(ivm__finder *finder, const ivm__row_pages *rows, ivm__row_i
 
 ivm__finder *ivm__finder_make(ivm__memory *memory, const ivm__row_pages *rows, const ivm__find_key *key)
 {
-    ivm__finder *finder = finder_create(memory, rows->rows_count, key);
+    ivm__finder *finder = finder_create(memory, rows, key);
     if (finder) {
         bool added = rows_add(finder, rows, 0, rows->end);
         assert(added);
@@ -162,17 +164,14 @@ ivm__finder *ivm__finder_make(ivm__memory *memory, const ivm__row_pages *rows, c
 
 /* ---- Offers ----------------------------------------------------------------------------------------------------------------------------- */
 
-bool ivm__offer_want(ivm__store *store)
+ivm__offer *ivm__offer_make(ivm__memory *memory)
 {
-    if (store->offer) {
-        return true;
+    ivm__offer *offer = ivm__allocate(memory, sizeof *offer);
+    if (offer) {
+        atomic_init(&offer->references, 1);
+        atomic_init(&offer->finder, NULL);
     }
-    store->offer = ivm__allocate(store->memory, sizeof *store->offer);
-    if (store->offer) {
-        atomic_init(&store->offer->references, 1);
-        atomic_init(&store->offer->finder, NULL);
-    }
-    return store->offer != NULL;
+    return offer;
 }
 
 ivm__offer *ivm__offer_acquire(ivm__offer *offer)
@@ -246,7 +245,7 @@ void ivm__finder_adopt(ivm__store *store)
     if (!finder) {
         return;
     }
-    bool wanted = !store->finder, whole = wanted && changed_pages_add(store, finder);
+    bool wanted = !store->finder && finder->layout == store->layout, whole = wanted && changed_pages_add(store, finder);
     ivm__pages_release(finder->over, store->memory);
     finder->over = NULL;
     if (!wanted) {

@@ -25,13 +25,14 @@ typedef struct ivm__finder {
     uint32_t mask;     /* slots - 1 */
     uint64_t room;     /* entries until it is full */
     ivm__pages *over;  /* made from: while it is offered */
+    ivm__layout *layout;
     uint32_t key_count;
     uint32_t *columns; /* of the key, behind the slots */
     uint64_t seed;
     _Atomic uint64_t slots[]; /* hash << 32 | id + 1; 0: free */
 } ivm__finder;
 
-/* Where readers leave a finder for a store that may be gone meanwhile. */
+/* Where readers leave a finder for the store of a view or table, which may be another or gone meanwhile. */
 typedef struct ivm__offer {
     _Atomic uint32_t references;
     _Atomic(ivm__finder *) finder;
@@ -50,13 +51,12 @@ void ivm__finder_release(ivm__finder *finder, ivm__memory *memory);
 /* The next id that had the hash; *at is 0 at first. IVM__ROW_NONE: no more. Any thread. Ids may be of rows that the reader does not have. */
 ivm__row_id ivm__finder_next(const ivm__finder *finder, uint64_t hash, uint64_t *at);
 
+ivm__offer *ivm__offer_make(ivm__memory *memory); /* NULL: out of memory */
 ivm__offer *ivm__offer_acquire(ivm__offer *offer); /* NULL is fine */
 void ivm__offer_release(ivm__offer *offer, ivm__memory *memory); /* NULL is fine */
 /* Leaves the finder, made from a snapshot's pages, for the store, unless there is one. Takes a reference to both where it does. */
 void ivm__offer_put(ivm__offer *offer, ivm__finder *finder, ivm__pages *over, ivm__memory *memory);
 
-/* The store's place for offers, made if there is none. False: out of memory. */
-bool ivm__offer_want(ivm__store *store);
 /* Whether there is something to do when a step commits. */
 static inline bool ivm__store_finds(const ivm__store *store)
 {
@@ -64,7 +64,7 @@ static inline bool ivm__store_finds(const ivm__store *store)
 }
 /* Behind a commit: notes the rows that came, and takes what was offered. Cannot fail: where memory is wanting the store gives its finder up. */
 void ivm__finder_commit(ivm__store *store);
-/* Between steps: takes what was offered, if the store has none, and adds the rows of pages that changed since it was made. */
+/* Between steps: takes what was offered, if the store has none and it is of the same layout, and adds the rows of pages that changed since it was made. */
 void ivm__finder_adopt(ivm__store *store);
 /* The store's own goes. */
 void ivm__finder_drop(ivm__store *store);

@@ -33,8 +33,7 @@ static void state_prepare(ivm__published *state)
     ivm__subject subject = subject_of(state);
     state->renewed = !is_present(state, subject.store);
     if (state->renewed) {
-        (void)(subject.finds && ivm__offer_want(subject.store)); /* without one, readers make finders for themselves alone */
-        ivm__shared_take(subject.store, subject.finds, &state->newer);
+        ivm__shared_take(&subject, &state->newer);
     }
 }
 
@@ -100,18 +99,26 @@ void ivm__states_publish(ivm_engine *engine)
 
 /* ---- Beginning and ending --------------------------------------------------------------------------------------------------------------- */
 
+static size_t state_bytes(uint32_t key_capacity)
+{
+    return sizeof(ivm__published) + key_capacity * sizeof(uint32_t);
+}
+
 ivm_status ivm__state_make(ivm_engine *engine, ivm_view *view, ivm_table *table)
 {
-    ivm__published **place = view ? &view->published : &table->published;
     uint32_t capacity = table ? table->key_count : 0;
-    ivm__published *state = ivm__allocate_zeroed(&engine->memory, sizeof *state + capacity * sizeof *state->key);
-    if (!state) {
+    ivm__published *state = ivm__allocate_zeroed(&engine->memory, state_bytes(capacity));
+    ivm__offer *offer = ivm__offer_make(&engine->memory);
+    if (!state || !offer) {
+        ivm__release(&engine->memory, state, state_bytes(capacity));
+        ivm__offer_release(offer, &engine->memory);
         return IVM_OUT_OF_MEMORY;
     }
     state->view = view;
     state->table = table;
+    state->offer = offer;
     state->key_capacity = capacity;
-    *place = state;
+    *(view ? &view->published : &table->published) = state;
     return IVM_OK;
 }
 
@@ -122,7 +129,7 @@ static void state_begin(ivm_engine *engine, ivm__published *state, uint32_t pati
     state->patience = patience;
     state->unread = 0;
     key_write(state, &subject);
-    ivm__shared_take(subject.store, subject.finds, &state->now);
+    ivm__shared_take(&subject, &state->now);
     pthread_mutex_lock(&engine->snapshots_lock);
     engine->published_epoch = engine->texts.epoch;
     state->next = engine->published;
@@ -184,7 +191,8 @@ void ivm__state_free(ivm_engine *engine, ivm__published *state)
     }
     pthread_mutex_unlock(&engine->snapshots_lock);
     state_empty(state, &engine->memory);
-    ivm__release(&engine->memory, state, sizeof *state + state->key_capacity * sizeof *state->key);
+    ivm__offer_release(state->offer, &engine->memory);
+    ivm__release(&engine->memory, state, state_bytes(state->key_capacity));
 }
 
 /* ---- Taking ----------------------------------------------------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@ struct ivm__published {
     struct ivm__published *next; /* of the engine, while it is listed */
     ivm_view *view;              /* one of the two */
     ivm_table *table;
+    ivm__offer *offer;
     ivm__shared now, newer; /* `now` without pages: nothing is published; `newer`: while it is renewed, then what it was before */
     bool listed;
     bool renewed;    /* in the renewal under way */

@@ -21,15 +21,19 @@ const ivm_snapshot *ivm__snapshot_newer(const ivm_snapshot *snapshot)
 
 /* ---- Rows that are shared ---------------------------------------------------------------------------------------------------------------- */
 
-void ivm__shared_take(ivm__store *store, bool finds, ivm__shared *shared)
+void ivm__shared_take(const ivm__subject *subject, ivm__shared *shared)
 {
+    ivm__store *store = subject->store;
+    if (!store->offer) {
+        store->offer = ivm__offer_acquire(subject->offer);
+    }
     ivm__finder_adopt(store);
     *shared = (ivm__shared){
         .rows = ivm__store_row_pages(store),
         .pages = ivm__pages_acquire(store),
         .heavies = ivm__heavies_acquire(store),
         .finder = ivm__finder_acquire(store->finder),
-        .offer = finds ? ivm__offer_acquire(store->offer) : NULL,
+        .offer = ivm__offer_acquire(subject->offer),
     };
     ivm__layout_acquire(store->layout);
 }
@@ -122,12 +126,10 @@ void ivm__snapshot_discard(ivm_snapshot *snapshot)
 static ivm_status snapshot_share(ivm_engine *engine, const ivm__subject *subject, ivm_snapshot **taken)
 {
     ivm_snapshot *snapshot = ivm__snapshot_make(engine, subject->key, subject->key_count);
-    bool made = snapshot && (!subject->finds || ivm__offer_want(subject->store));
-    if (!made) {
-        ivm__snapshot_discard(snapshot);
+    if (!snapshot) {
         return IVM_OUT_OF_MEMORY;
     }
-    ivm__shared_take(subject->store, subject->finds, &snapshot->shared);
+    ivm__shared_take(subject, &snapshot->shared);
     snapshot->rows_count = snapshot->shared.rows.rows_count;
     snapshot->finds = subject->finds;
     list_add(snapshot);
@@ -245,16 +247,23 @@ static ivm_status snapshot_copy(ivm_engine *engine, const ivm__store *store, cop
 
 /* ---- From within ------------------------------------------------------------------------------------------------------------------------- */
 
+static ivm__offer *offer_of(const ivm__published *state)
+{
+    return state ? state->offer : NULL;
+}
+
 ivm__subject ivm__view_subject(const ivm_view *view)
 {
-    return (ivm__subject){ view->program.result, NULL, view->key_count, view->key_count > 0 };
+    return (ivm__subject){ view->program.result, NULL, view->key_count, view->key_count > 0, offer_of(view->published) };
 }
 
 /* Equal rows of a bag may stand apart. */
 ivm__subject ivm__table_subject(ivm_table *table)
 {
     bool keyed = table->key_count > 0;
-    return (ivm__subject){ &table->store, keyed ? table->key : NULL, keyed ? table->key_count : table->columns_count, keyed };
+    return (ivm__subject){
+        &table->store, keyed ? table->key : NULL, keyed ? table->key_count : table->columns_count, keyed, offer_of(table->published),
+    };
 }
 
 ivm_status ivm__snapshot_of(ivm_engine *engine, const ivm__store *store, ivm_snapshot **snapshot)
@@ -367,7 +376,7 @@ ivm_status ivm_read_orphans(ivm_fact *fact, ivm_snapshot **snapshot, ivm_error *
     IVM_TRY(ivm__engine_enter_reading(engine, error));
     ivm_status status;
     if (fact->trust == IVM_TRACKED) {
-        const ivm__subject subject = { ivm__track_waiting(fact), NULL, fact->columns_count, true };
+        const ivm__subject subject = { ivm__track_waiting(fact), NULL, fact->columns_count, true, NULL };
         status = snapshot_share(engine, &subject, snapshot);
     } else {
         status = snapshot_of_no_orphans(fact, snapshot);

@@ -14,8 +14,19 @@ typedef struct ivm__shared {
     ivm__offer *offer;   /* where the store takes one; NULL: nowhere */
 } ivm__shared;
 
-/* Takes them, in time that does not grow with the rows; the lock is held. `finds`: no two rows have one key, so that the store may keep a finder. */
-void ivm__shared_take(ivm__store *store, bool finds, ivm__shared *shared);
+/* What is read: a store, the key that rows are found by, and whether no two rows have one, so that a finder may be kept. */
+typedef struct ivm__subject {
+    ivm__store *store;
+    const uint32_t *key; /* NULL: the first columns */
+    uint32_t key_count;
+    bool finds;
+    ivm__offer *offer; /* where the store gets finders; NULL: nowhere */
+} ivm__subject;
+ivm__subject ivm__view_subject(const ivm_view *view);
+ivm__subject ivm__table_subject(ivm_table *table);
+
+/* Takes them, in time that does not grow with the rows; the lock is held. */
+void ivm__shared_take(const ivm__subject *subject, ivm__shared *shared);
 void ivm__shared_copy(const ivm__shared *from, ivm__shared *shared); /* any thread that may read `from` */
 void ivm__shared_release(ivm__shared *shared, ivm__memory *memory);  /* any thread; a zeroed one is fine */
 
@@ -23,16 +34,6 @@ static inline ivm__layout *ivm__shared_layout(const ivm__shared *shared)
 {
     return (ivm__layout *)(uintptr_t)shared->rows.layout;
 }
-
-/* What is read: a store, and the key that rows are found by. */
-typedef struct ivm__subject {
-    ivm__store *store;
-    const uint32_t *key; /* NULL: the first columns */
-    uint32_t key_count;
-    bool finds;
-} ivm__subject;
-ivm__subject ivm__view_subject(const ivm_view *view);
-ivm__subject ivm__table_subject(ivm_table *table);
 
 /* One column's output arrays, for the snapshot's output_rows; `bytes` grows with the strings. */
 typedef struct ivm__output_column {

@@ -106,7 +106,7 @@ typedef struct ivm__store {
     uint32_t heavy_count, heavy_capacity;           /* capacity: of what the store may write; 0 since a snapshot was taken */
     struct ivm__index *indexes; /* linked through index->next_of_store */
     struct ivm__finder *finder; /* of its readers, kept at commit; NULL: nobody looks keys up (finder.h) */
-    struct ivm__offer *offer;   /* where they leave one; NULL: no snapshot was taken yet */
+    struct ivm__offer *offer;   /* where they leave one; NULL: nowhere yet */
     uint64_t reserved;          /* new rows that there is still room for */
     bool laid;                  /* over with an earlier state (store_lay.c) */
     uint32_t laid_end;          /* rows_end before that */

@@ -170,6 +170,30 @@ Test(engine_finder, a_finder_is_taken_over_with_what_changed_since)
     ivm_snapshot_close(third);
 }
 
+/* A finder offered by a snapshot of rows that were laid out otherwise is none of the store's. */
+Test(engine_finder, a_finder_of_another_layout_is_not_taken_over)
+{
+    ivm_table *table = pairs("t");
+    ivm_batch *batch = batch_new();
+    for (uint64_t i = 0; i < 30; i++) {
+        pair_set(batch, table, i, (int64_t)i);
+    }
+    batch_push(batch);
+    ivm_snapshot *before = snapshot_read(table);
+    ivm_column_definition added = { "added", IVM_INT64, false };
+    cr_assert_eq(ivm_table_column_add(table, &added, &snapshot_error), IVM_OK);
+    cr_assert_eq(pair_find(before, 7), 7);
+    cr_assert_not_null(before->shared.offer->finder);
+    ivm_snapshot *after = snapshot_read(table);
+    cr_assert(!table->store.finder && !before->shared.offer->finder);
+    cr_assert(pair_find(after, 7) == 7 && pair_find(before, 8) == 8 && before->shared.finder != after->shared.finder);
+    ivm_snapshot_close(before);
+    ivm_snapshot_close(after);
+    ivm_snapshot *later = snapshot_read(table);
+    cr_assert(table->store.finder && pair_find(later, 8) == 8 && pair_find(later, 31) == -1);
+    ivm_snapshot_close(later);
+}
+
 /* ---- Beginning and ending --------------------------------------------------------------------------------------------------------------------- */
 
 Test(engine_finder, who_looks_nothing_up_pays_nothing)
