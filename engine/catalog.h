@@ -8,6 +8,8 @@
 #include "pool.h"
 #include "program.h"
 
+typedef struct ivm__published ivm__published; /* publish.h */
+
 typedef struct ivm__column {
     char *name;
     ivm_type type;
@@ -53,6 +55,7 @@ struct ivm_table {
     ivm__index *key_index;  /* NULL for a bag */
     ivm__index *whole;      /* a bag's, over whole rows; NULL until its first negative row, or its first that waits */
     ivm__table_delta delta; /* of the step under way */
+    ivm__published *published; /* its state for readers who find the lock taken */
     uint32_t readers_count; /* views that scan it */
     bool listed;            /* among the engine's changed tables */
     ivm_table *next_changed;
@@ -112,6 +115,7 @@ struct ivm_view {
     uint64_t clock;               /* a deferred view's: pushes when it was last refreshed, or made */
     struct ivm__pending *pending; /* a deferred view's: one for each table and view it scans */
     bool ran;                     /* its program, in the step under way */
+    ivm__published *published;    /* its state for readers who find the lock taken */
     struct ivm_snapshot *telling; /* what `changed` is to be told once the step has ended; NULL: nothing */
     struct ivm__planned *planned; /* plan/'s: what explain tells of */
     void (*planned_free)(struct ivm__planned *planned, ivm__memory *memory);
@@ -130,10 +134,13 @@ struct ivm_engine {
     _Atomic(pthread_t) owner;
     _Atomic bool telling; /* callbacks are being called, on thread `teller`; the lock is free */
     _Atomic(pthread_t) teller;
-    pthread_mutex_t snapshots_lock; /* the list of open snapshots, and that of calls without the lock; held for a few instructions */
+    pthread_mutex_t snapshots_lock; /* the list of open snapshots, of published states, and of calls without the lock; held for a few instructions */
     struct ivm_snapshot *snapshots_oldest, *snapshots_newest;
+    ivm__published *published; /* states that are taken without the lock (publish.h) */
+    uint64_t published_epoch;
     struct ivm__outside *outside; /* calls under way that call the user's functions without the lock */
     _Atomic uint32_t outside_count;
+    bool several; /* threads have called */
     ivm_planner_options planner;
     ivm_table *tables;
     ivm_table *changed; /* those that the step under way may change, or that changed in the last: all others end a step unseen */
@@ -216,6 +223,8 @@ void ivm__engine_leave(ivm_engine *engine);
 /* Takes the lock alone, for a call that only looks: it need not wait for callbacks. */
 ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 void ivm__engine_leave_reading(ivm_engine *engine);
+/* The same where nobody has the lock; *entered says whether. */
+ivm_status ivm__engine_try_reading(ivm_engine *engine, bool *entered, ivm_error *error) IVM_MUST_CHECK;
 /* A call that goes on without the lock, on this thread: until it ends its thread may not call the engine, nor anyone close it. On the caller's stack. */
 typedef struct ivm__outside {
     pthread_t thread;

@@ -1,5 +1,5 @@
 /* Engines: opened, closed, locked; the frame of every step. */
-#include "catalog.h"
+#include "publish.h"
 
 #include <sys/random.h>
 #include <time.h>
@@ -91,6 +91,7 @@ ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engin
     pthread_mutex_init(&made->turn, NULL);
     pthread_mutex_init(&made->lock, NULL);
     pthread_mutex_init(&made->snapshots_lock, NULL);
+    atomic_init(&made->owner, pthread_self());
     if (threads > 1 && ivm__pool_open(&made->memory, threads, &made->pool) != IVM_OK) {
         free_everything(made);
         return ivm__fail_memory(error);
@@ -214,14 +215,37 @@ static bool is_outside(ivm_engine *engine)
     return found;
 }
 
+static ivm_status check_outside(ivm_engine *engine, ivm_error *error)
+{
+    return is_inside(engine) || is_outside(engine) ? ivm__fail(error, IVM_IN_USE, "the engine is in use: a callback of it may not call it") : IVM_OK;
+}
+
+/* The lock has been taken. */
+static void entered_note(ivm_engine *engine)
+{
+    pthread_t self = pthread_self(), last = atomic_exchange_explicit(&engine->owner, self, memory_order_relaxed);
+    atomic_store_explicit(&engine->stepping, true, memory_order_release);
+    if (ivm__unlikely(!engine->several && !pthread_equal(last, self))) {
+        ivm__states_begin(engine);
+    }
+}
+
 ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error)
 {
-    if (is_inside(engine) || is_outside(engine)) {
-        return ivm__fail(error, IVM_IN_USE, "the engine is in use: a callback of it may not call it");
-    }
+    IVM_TRY(check_outside(engine, error));
     pthread_mutex_lock(&engine->lock);
-    atomic_store_explicit(&engine->owner, pthread_self(), memory_order_relaxed);
-    atomic_store_explicit(&engine->stepping, true, memory_order_release);
+    entered_note(engine);
+    return IVM_OK;
+}
+
+ivm_status ivm__engine_try_reading(ivm_engine *engine, bool *entered, ivm_error *error)
+{
+    *entered = false;
+    IVM_TRY(check_outside(engine, error));
+    *entered = pthread_mutex_trylock(&engine->lock) == 0;
+    if (*entered) {
+        entered_note(engine);
+    }
     return IVM_OK;
 }
 
@@ -270,6 +294,7 @@ void ivm__engine_settle(ivm_engine *engine)
     ivm__arena_reset(&engine->arena);
     ivm__arena_reset(&engine->scratch);
     ivm__pool_settle(engine->pool);
+    ivm__states_publish(engine);
     pthread_mutex_lock(&engine->snapshots_lock);
     uint64_t oldest = engine->snapshots_oldest ? ivm__snapshot_epoch(engine->snapshots_oldest) : engine->texts.epoch + 1;
     pthread_mutex_unlock(&engine->snapshots_lock);

@@ -1,38 +1,127 @@
 /* Heavy weights: those that leave int32, in a short list in row order beside the pages. Looking one up is a binary search; ending a step
- * costs nothing where no heavy weight changed, and needs no memory where one did. */
+ * costs nothing where no heavy weight changed, and needs no memory where one did. A snapshot takes a reference; the step after it copies the list once,
+ * when it first makes room, and only where the snapshot is still open. */
 #include "heavy.h"
 
+#define KEPT_ITEMS_MIN 1024u /* room for so many is never given back */
 #define INSERT_MAX 16u /* new entries that are put in their places one by one, instead of sorting all */
+
+/* ---- The list -------------------------------------------------------------------------------------------------------------------------- */
+
+static size_t heavies_bytes(uint64_t capacity)
+{
+    return sizeof(ivm__heavies) + (size_t)capacity * sizeof(ivm__heavy);
+}
+
+ivm__heavies *ivm__heavies_create(ivm__memory *memory, uint32_t capacity)
+{
+    ivm__heavies *heavies = ivm__allocate(memory, heavies_bytes(capacity));
+    if (heavies) {
+        atomic_init(&heavies->references, 1);
+        heavies->capacity = capacity;
+    }
+    return heavies;
+}
+
+ivm__heavies *ivm__heavies_acquire(ivm__store *store)
+{
+    if (!store->heavy_count) {
+        return NULL;
+    }
+    store->heavy_capacity = 0; /* what was the store's own no longer is */
+    return ivm__heavies_hold(store->heavies);
+}
+
+ivm__heavies *ivm__heavies_hold(ivm__heavies *heavies)
+{
+    if (heavies) {
+        atomic_fetch_add_explicit(&heavies->references, 1, memory_order_relaxed);
+    }
+    return heavies;
+}
+
+void ivm__heavies_release(ivm__heavies *heavies, ivm__memory *memory)
+{
+    if (!heavies) {
+        return;
+    }
+    uint32_t references = atomic_fetch_sub_explicit(&heavies->references, 1, memory_order_acq_rel);
+    assert(references > 0);
+    if (references == 1) {
+        ivm__release(memory, heavies, heavies_bytes(heavies->capacity));
+    }
+}
+
+ivm_status ivm__heavies_reserve(ivm__store *store, uint64_t needed)
+{
+    ivm__heavies *old = store->heavies;
+    uint64_t capacity = old ? old->capacity : 0;
+    bool own = old && atomic_load_explicit(&old->references, memory_order_acquire) == 1;
+    if (own && needed <= capacity) {
+        store->heavy_capacity = old->capacity;
+        return IVM_OK;
+    }
+    if (needed > capacity) {
+        capacity = needed > 2 * capacity ? needed : 2 * capacity;
+    }
+    ivm__heavies *made = capacity <= UINT32_MAX ? ivm__heavies_create(store->memory, (uint32_t)capacity) : NULL;
+    if (!made) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    if (store->heavy_count) {
+        memcpy(made->list, old->list, store->heavy_count * sizeof *made->list);
+    }
+    ivm__heavies_release(old, store->memory);
+    store->heavies = made;
+    store->heavy_capacity = made->capacity;
+    return IVM_OK;
+}
+
+void ivm__heavies_trim(ivm__store *store, uint64_t needed)
+{
+    if (store->heavy_capacity <= KEPT_ITEMS_MIN || needed > store->heavy_capacity / 8) {
+        return;
+    }
+    uint32_t kept = needed < KEPT_ITEMS_MIN ? KEPT_ITEMS_MIN : (uint32_t)needed;
+    ivm__heavies *trimmed = ivm__resize(store->memory, store->heavies, heavies_bytes(store->heavy_capacity), heavies_bytes(kept));
+    if (trimmed) {
+        trimmed->capacity = kept;
+        store->heavies = trimmed;
+        store->heavy_capacity = kept;
+    }
+}
+
+/* ---- Its rows ------------------------------------------------------------------------------------------------------------------------- */
 
 static uint32_t heavy_find(const ivm__store *store, uint32_t sorted, ivm__row_id row)
 {
     uint32_t low = 0, high = sorted;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (store->heavy[middle].row < row) {
+        if (store->heavies->list[middle].row < row) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    assert(low < sorted && store->heavy[low].row == row);
+    assert(low < sorted && store->heavies->list[low].row == row);
     return low;
 }
 
 int64_t ivm__store_heavy(const ivm__store *store, ivm__row_id row)
 {
-    return store->heavy[heavy_find(store, store->heavy_count, row)].weight;
+    return store->heavies->list[heavy_find(store, store->heavy_count, row)].weight;
 }
 
 void ivm__heavy_change(ivm__store *store, uint32_t sorted, ivm__row_id row, int64_t weight)
 {
-    store->heavy[heavy_find(store, sorted, row)].weight = weight;
+    store->heavies->list[heavy_find(store, sorted, row)].weight = weight;
 }
 
 void ivm__heavy_append(ivm__store *store, ivm__row_id row, int64_t weight)
 {
     assert(store->heavy_count < store->heavy_capacity && weight != 0);
-    store->heavy[store->heavy_count++] = (ivm__heavy){ row, weight };
+    store->heavies->list[store->heavy_count++] = (ivm__heavy){ row, weight };
 }
 
 /* ---- Order ----------------------------------------------------------------------------------------------------------------------- */
@@ -78,8 +167,8 @@ static uint32_t heavy_compact(ivm__store *store, uint32_t sorted)
 {
     uint32_t kept = 0, kept_sorted = 0;
     for (uint32_t i = 0; i < store->heavy_count; i++) {
-        if (store->heavy[i].weight != 0) {
-            store->heavy[kept++] = store->heavy[i];
+        if (store->heavies->list[i].weight != 0) {
+            store->heavies->list[kept++] = store->heavies->list[i];
         }
         if (i + 1 == sorted) {
             kept_sorted = kept;
@@ -93,10 +182,10 @@ void ivm__heavy_settle(ivm__store *store, uint32_t sorted)
 {
     sorted = heavy_compact(store, sorted);
     if (store->heavy_count - sorted > INSERT_MAX) {
-        heavy_sort(store->heavy, store->heavy_count);
+        heavy_sort(store->heavies->list, store->heavy_count);
         return;
     }
     for (; sorted < store->heavy_count; sorted++) {
-        heavy_insert(store->heavy, sorted);
+        heavy_insert(store->heavies->list, sorted);
     }
 }

@@ -5,7 +5,7 @@
  *
  * The store writes only where both counts are 1, and copies first where they are not: what a snapshot holds never changes. Taking a
  * snapshot is one addition; the first write after it copies the directory (16 bytes and an addition a page), each page first written to after
- * it is copied once. Counts are atomic because snapshots are closed from any thread; only the writer takes new references.
+ * it is copied once. Counts are atomic because snapshots are closed from any thread; only the writer takes a new reference where its own is the only one.
  *
  * Rows begin at a cache line and fill a block alone, so that a page takes no more than its rows do. */
 #include "pages.h"
@@ -136,8 +136,13 @@ ivm__pages *ivm__pages_acquire(ivm__store *store)
 {
     assert(store->touched_count == 0 && store->rows_end == store->step_end); /* headers say what is only between steps */
     store->reserved = 0;                                                     /* pages that were the store's own no longer are */
-    atomic_fetch_add_explicit(&store->pages->references, 1, memory_order_relaxed);
-    return store->pages;
+    return ivm__pages_hold(store->pages);
+}
+
+ivm__pages *ivm__pages_hold(ivm__pages *pages)
+{
+    atomic_fetch_add_explicit(&pages->references, 1, memory_order_relaxed);
+    return pages;
 }
 
 void ivm__pages_release(ivm__pages *pages, ivm__memory *memory)

@@ -19,7 +19,7 @@ ivm__row_pages ivm__store_row_pages(const ivm__store *store)
                              0,
                              store->rows_end,
                              store->rows_live,
-                             store->heavy,
+                             store->heavies ? store->heavies->list : NULL,
                              store->heavy_count };
 }
 

@@ -1,5 +1,10 @@
-/* Lookup by key in a snapshot. The writer's indexes move on, so a snapshot hashes its own rows once, at the first lookup: chains of row ids
- * in two arrays. Strings are hashed and compared by their bytes: lookups take no lock and may not ask the engine's texts. */
+/* Lookup by key in a snapshot.
+ *
+ *     by the whole key, where no two rows share one    the finder that the store keeps (finder.h); the first to want it makes it from its snapshot
+ *     by leading columns, in a bag, among changes      the snapshot hashes its own rows once, at the first lookup: chains of ids in two arrays
+ *
+ * The writer's indexes move on and are no help. Strings are hashed and compared by their bytes: lookups take no lock and may not ask the engine's
+ * texts. */
 #include "snapshot.h"
 
 #include "hash.h"
@@ -9,42 +14,22 @@ void ivm__snapshot_find_free(ivm_snapshot *snapshot)
     if (snapshot->find_heads) {
         ivm__release(snapshot->memory, snapshot->find_heads, ((size_t)snapshot->find_mask + 1) * sizeof *snapshot->find_heads);
     }
-    ivm__release(snapshot->memory, snapshot->find_next, ivm__snapshot_ids(snapshot) * sizeof *snapshot->find_next);
+    if (snapshot->find_next) {
+        ivm__release(snapshot->memory, snapshot->find_next, snapshot->shared.rows.end * sizeof *snapshot->find_next);
+    }
     snapshot->find_heads = snapshot->find_next = NULL;
     snapshot->find_columns = 0;
 }
 
-static uint64_t hash_cell(const ivm_snapshot *snapshot, uint64_t hash, const uint8_t *row, uint32_t column)
+static ivm__find_key key_of(const ivm_snapshot *snapshot, uint32_t columns)
 {
-    const ivm__layout *layout = snapshot->layout;
-    uint64_t seed = snapshot->engine->seed;
-    if (ivm__row_is_null(layout, row, column)) {
-        return ivm__hash_fold(hash, 1);
-    }
-    uint64_t word = ivm__row_word(layout, row, column);
-    if (IVM_TYPE_KIND(layout->types[column]) == IVM_STRING) {
-        const ivm__text *text = (const ivm__text *)(uintptr_t)word;
-        word = ivm__hash_bytes(text->bytes, text->size, seed);
-    }
-    hash = ivm__hash_fold(hash, ivm__hash_word(word, seed));
-    return ivm__type_is_wide(layout->types[column]) ? ivm__hash_fold(hash, (uint64_t)(ivm__row_wide(layout, row, column) >> 64)) : hash;
-}
-
-static uint64_t hash_value(const ivm_snapshot *snapshot, uint64_t hash, ivm_type type, const ivm_value *value, ivm__wide cell)
-{
-    uint64_t seed = snapshot->engine->seed;
-    if (value->is_null) {
-        return ivm__hash_fold(hash, 1);
-    }
-    uint64_t word =
-        IVM_TYPE_KIND(type) == IVM_STRING ? ivm__hash_bytes(value->as.string.bytes, value->as.string.size, seed) : (uint64_t)cell;
-    hash = ivm__hash_fold(hash, ivm__hash_word(word, seed));
-    return ivm__type_is_wide(type) ? ivm__hash_fold(hash, (uint64_t)(cell >> 64)) : hash;
+    return (ivm__find_key){ snapshot->key, columns, snapshot->engine->seed };
 }
 
 static ivm_status find_build(ivm_snapshot *snapshot, uint32_t columns)
 {
-    uint64_t ids = ivm__snapshot_ids(snapshot);
+    ivm__row_id ids = snapshot->shared.rows.end;
+    const ivm__find_key key = key_of(snapshot, columns);
     uint32_t heads = 16;
     while (heads < ids && heads < 1u << 31) {
         heads *= 2;
@@ -52,32 +37,27 @@ static ivm_status find_build(ivm_snapshot *snapshot, uint32_t columns)
     ivm__snapshot_find_free(snapshot);
     snapshot->find_mask = heads - 1;
     snapshot->find_heads = ivm__allocate_zeroed(snapshot->memory, (size_t)heads * sizeof *snapshot->find_heads);
-    snapshot->find_next = ivm__allocate_zeroed(snapshot->memory, ids * sizeof *snapshot->find_next);
+    snapshot->find_next = ivm__allocate_zeroed(snapshot->memory, (size_t)ids * sizeof *snapshot->find_next);
     if (!snapshot->find_heads || !snapshot->find_next) {
         ivm__snapshot_find_free(snapshot);
         return IVM_OUT_OF_MEMORY;
     }
     snapshot->find_columns = columns;
-    for (uint64_t id = 0; id < ids; id++) {
-        int64_t weight;
-        const uint8_t *row = ivm__snapshot_row(snapshot, id, &weight);
-        if (weight == 0) {
+    for (ivm__row_id id = 0; id < ids; id++) {
+        const uint8_t *row = ivm__row_pages_at(&snapshot->shared.rows, id);
+        if (!ivm__row_pages_has(row)) {
             continue;
         }
-        uint64_t hash = 0;
-        for (uint32_t k = 0; k < columns; k++) {
-            hash = hash_cell(snapshot, hash, row, snapshot->key[k]);
-        }
-        uint32_t *head = &snapshot->find_heads[hash & snapshot->find_mask];
+        uint32_t *head = &snapshot->find_heads[ivm__find_hash(snapshot->shared.rows.layout, row, &key) & snapshot->find_mask];
         snapshot->find_next[id] = *head;
-        *head = (uint32_t)id + 1;
+        *head = id + 1;
     }
     return IVM_OK;
 }
 
 static bool cell_is(const ivm_snapshot *snapshot, const uint8_t *row, uint32_t column, const ivm_value *value, ivm__wide cell)
 {
-    const ivm__layout *layout = snapshot->layout;
+    const ivm__layout *layout = snapshot->shared.rows.layout;
     bool is_null = ivm__row_is_null(layout, row, column);
     if (is_null || value->is_null) {
         return is_null && value->is_null;
@@ -114,7 +94,7 @@ static ivm_status wanted_make(const ivm_snapshot *snapshot, const ivm_value *val
     key->count = count;
     key->hash = 0;
     for (uint32_t k = 0; k < count; k++) {
-        ivm_type type = snapshot->layout->types[snapshot->key[k]];
+        ivm_type type = snapshot->shared.rows.layout->types[snapshot->key[k]];
         key->cells[k] = 0;
         if (IVM_TYPE_KIND(type) == IVM_STRING) {
             if (values[k].type != type && !(values[k].type == 0 && values[k].is_null)) {
@@ -123,26 +103,77 @@ static ivm_status wanted_make(const ivm_snapshot *snapshot, const ivm_value *val
         } else if (ivm__value_cell(NULL, type, &values[k], &key->cells[k]) != IVM_OK) {
             return IVM_TYPE_MISMATCH;
         }
-        key->hash = hash_value(snapshot, key->hash, type, &values[k], key->cells[k]);
+        ivm__wide cell = key->cells[k];
+        if (IVM_TYPE_KIND(type) == IVM_STRING && !values[k].is_null) {
+            cell = (ivm__wide)ivm__hash_bytes(values[k].as.string.bytes, values[k].as.string.size, snapshot->engine->seed);
+        }
+        key->hash = ivm__find_hash_add(key->hash, snapshot->engine->seed, type, values[k].is_null, cell);
     }
     return IVM_OK;
 }
 
-/* How many rows have this key; where there is room, they and their weights are noted. */
-static uint64_t find_rows(ivm_snapshot *snapshot, const wanted *key, uint64_t room)
+/* Rows found: those that have the key are counted, and noted where there is room. */
+static void row_found(ivm_snapshot *snapshot, const wanted *key, ivm__row_id id, uint64_t *found)
+{
+    const ivm__row_pages *rows = &snapshot->shared.rows;
+    const uint8_t *row = id < rows->end ? ivm__row_pages_at(rows, id) : NULL;
+    if (!row || !ivm__row_pages_has(row) || !row_is(snapshot, row, key->values, key->count, key->cells)) {
+        return;
+    }
+    if (*found < snapshot->output_rows) {
+        snapshot->rows[*found] = row;
+        snapshot->weights[*found] = ivm__row_pages_weight(rows, id, row);
+    }
+    ++*found;
+}
+
+/* ---- By the whole key -------------------------------------------------------------------------------------------------------------------- */
+
+static bool has_finder(const ivm_snapshot *snapshot, uint32_t columns)
+{
+    return snapshot->finds && columns == snapshot->key_count && snapshot->shared.rows.rows_count <= IVM__FINDER_ROWS_MAX;
+}
+
+/* The snapshot's own from now on, and the store's if it has none. */
+static ivm_status finder_make(ivm_snapshot *snapshot)
+{
+    ivm__shared *shared = &snapshot->shared;
+    const ivm__find_key key = key_of(snapshot, snapshot->key_count);
+    shared->finder = ivm__finder_make(snapshot->memory, &shared->rows, &key);
+    if (!shared->finder) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    if (shared->offer) {
+        ivm__offer_put(shared->offer, shared->finder, shared->pages, snapshot->memory);
+    }
+    return IVM_OK;
+}
+
+static ivm_status find_by_finder(ivm_snapshot *snapshot, const wanted *key, uint64_t *count)
+{
+    if (!snapshot->shared.finder) {
+        IVM_TRY(finder_make(snapshot));
+    }
+    ivm__finder *finder = snapshot->shared.finder;
+    if (!atomic_load_explicit(&finder->used, memory_order_relaxed)) {
+        atomic_store_explicit(&finder->used, true, memory_order_relaxed);
+    }
+    ivm__row_id id;
+    *count = 0;
+    for (uint64_t at = 0; (id = ivm__finder_next(finder, key->hash, &at)) != IVM__ROW_NONE;) {
+        row_found(snapshot, key, id, count);
+    }
+    assert(*count <= 1);
+    return IVM_OK;
+}
+
+/* ---- By chains --------------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t chain_rows(ivm_snapshot *snapshot, const wanted *key)
 {
     uint64_t found = 0;
     for (uint32_t at = snapshot->find_heads[key->hash & snapshot->find_mask]; at; at = snapshot->find_next[at - 1]) {
-        int64_t weight;
-        const uint8_t *row = ivm__snapshot_row(snapshot, at - 1, &weight);
-        if (!row_is(snapshot, row, key->values, key->count, key->cells)) {
-            continue;
-        }
-        if (found < room) {
-            snapshot->rows[found] = row;
-            snapshot->weights[found] = weight;
-        }
-        found++;
+        row_found(snapshot, key, at - 1, &found);
     }
     return found;
 }
@@ -151,13 +182,16 @@ static uint64_t find_rows(ivm_snapshot *snapshot, const wanted *key, uint64_t ro
 static ivm_status find_all(ivm_snapshot *snapshot, const wanted *key, uint64_t *count)
 {
     IVM_TRY(ivm__snapshot_output_make(snapshot, IVM__CHUNK_ROWS));
+    if (has_finder(snapshot, key->count)) {
+        return find_by_finder(snapshot, key, count);
+    }
     if (snapshot->find_columns != key->count) {
         IVM_TRY(find_build(snapshot, key->count));
     }
-    *count = find_rows(snapshot, key, snapshot->output_rows);
+    *count = chain_rows(snapshot, key);
     if (*count > snapshot->output_rows) {
         IVM_TRY(ivm__snapshot_output_make(snapshot, *count));
-        find_rows(snapshot, key, *count);
+        (void)chain_rows(snapshot, key);
     }
     return IVM_OK;
 }

@@ -4,39 +4,6 @@
 
 #define CHUNK_TEXT_BYTES_MAX (16u << 20) /* of strings, but for a row alone */
 
-uint64_t ivm__snapshot_ids(const ivm_snapshot *snapshot)
-{
-    return snapshot->pages ? snapshot->rows_end : snapshot->copied_count;
-}
-
-static int64_t heavy_weight(const ivm_snapshot *snapshot, ivm__row_id row)
-{
-    uint32_t low = 0, high = snapshot->heavy_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (snapshot->heavy[middle].row < row) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    assert(low < snapshot->heavy_count && snapshot->heavy[low].row == row);
-    return snapshot->heavy[low].weight;
-}
-
-const uint8_t *ivm__snapshot_row(const ivm_snapshot *snapshot, uint64_t id, int64_t *weight)
-{
-    if (!snapshot->pages) {
-        *weight = snapshot->copied_weights[id];
-        return snapshot->copied + id * snapshot->layout->stride;
-    }
-    const uint8_t *page = snapshot->pages->rows[id >> snapshot->page_shift];
-    const uint8_t *row = page + (id & snapshot->page_mask) * snapshot->layout->stride;
-    int32_t narrow = ivm__header_weight(ivm__row_header_of(row));
-    *weight = narrow == IVM__WEIGHT_HEAVY ? heavy_weight(snapshot, (ivm__row_id)id) : narrow;
-    return row;
-}
-
 static size_t value_size(ivm_type type)
 {
     return IVM_TYPE_KIND(type) == IVM_DECIMAL_KIND ? 16 : IVM_TYPE_KIND(type) == IVM_STRING ? 0 : 8;
@@ -64,7 +31,7 @@ static ivm_status output_make(ivm_snapshot *snapshot)
 {
     ivm__memory *memory = snapshot->memory;
     uint64_t rows = snapshot->output_rows;
-    uint32_t count = snapshot->layout->columns_count;
+    uint32_t count = snapshot->shared.rows.layout->columns_count;
     snapshot->output = ivm__allocate_zeroed(memory, count * sizeof *snapshot->output);
     snapshot->columns = ivm__allocate_zeroed(memory, count * sizeof *snapshot->columns);
     snapshot->weights = ivm__allocate(memory, rows * sizeof *snapshot->weights);
@@ -75,7 +42,7 @@ static ivm_status output_make(ivm_snapshot *snapshot)
         return IVM_OUT_OF_MEMORY;
     }
     for (uint32_t c = 0; c < count; c++) {
-        IVM_TRY(output_column_make(snapshot, snapshot->layout->types[c], &snapshot->output[c]));
+        IVM_TRY(output_column_make(snapshot, snapshot->shared.rows.layout->types[c], &snapshot->output[c]));
     }
     return IVM_OK;
 }
@@ -96,13 +63,16 @@ ivm_status ivm__snapshot_output_make(ivm_snapshot *snapshot, uint64_t rows)
 
 void ivm__snapshot_output_free(ivm_snapshot *snapshot)
 {
+    if (!snapshot->output_rows) {
+        return;
+    }
     ivm__memory *memory = snapshot->memory;
     uint64_t rows = snapshot->output_rows;
-    uint32_t count = snapshot->layout->columns_count;
+    uint32_t count = snapshot->shared.rows.layout->columns_count;
     for (uint32_t c = 0; snapshot->output && c < count; c++) {
         ivm__output_column *column = &snapshot->output[c];
         ivm__release(memory, column->validity, validity_size(rows));
-        ivm__release(memory, column->values, rows * value_size(snapshot->layout->types[c]));
+        ivm__release(memory, column->values, rows * value_size(snapshot->shared.rows.layout->types[c]));
         ivm__release(memory, column->offsets, (rows + 1) * sizeof *column->offsets);
         ivm__release(memory, column->bytes, column->bytes_capacity);
     }
@@ -176,7 +146,7 @@ static void write_days(const uint64_t *cells, uint32_t count, int32_t *days)
 
 static ivm_status write_column(ivm_snapshot *snapshot, uint32_t c, uint32_t count)
 {
-    const ivm__layout *layout = snapshot->layout;
+    const ivm__layout *layout = snapshot->shared.rows.layout;
     ivm__output_column *column = &snapshot->output[c];
     ivm_column_data *data = &snapshot->columns[c];
     uint32_t kind = IVM_TYPE_KIND(layout->types[c]);
@@ -202,10 +172,10 @@ static ivm_status write_column(ivm_snapshot *snapshot, uint32_t c, uint32_t coun
 
 ivm_status ivm__snapshot_output(ivm_snapshot *snapshot, uint32_t count, ivm_rows *rows)
 {
-    for (uint32_t c = 0; c < snapshot->layout->columns_count; c++) {
+    for (uint32_t c = 0; c < snapshot->shared.rows.layout->columns_count; c++) {
         IVM_TRY(write_column(snapshot, c, count));
     }
-    *rows = (ivm_rows){ count, snapshot->layout->columns_count, snapshot->columns, snapshot->weights };
+    *rows = (ivm_rows){ count, snapshot->shared.rows.layout->columns_count, snapshot->columns, snapshot->weights };
     return IVM_OK;
 }
 
@@ -221,21 +191,51 @@ static size_t text_bytes(const ivm__layout *layout, const uint8_t *row)
     return size;
 }
 
-/* The rows of the next chunk; how many. */
-static uint32_t rows_take(ivm_snapshot *snapshot)
+uint64_t ivm__snapshot_places(const ivm_snapshot *snapshot)
 {
-    uint32_t count = 0;
-    uint64_t ids = ivm__snapshot_ids(snapshot);
+    return snapshot->order ? snapshot->order_count : snapshot->shared.rows.end;
+}
+
+/* The first sum at or past the place. */
+static uint32_t sum_find(const ivm_snapshot *snapshot, uint64_t place)
+{
+    uint32_t low = 0, high = snapshot->sums_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (snapshot->sums[middle].place < place) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* The row at a place of the order. *sum moves on. */
+static const uint8_t *ordered_row(const ivm_snapshot *snapshot, uint64_t place, uint32_t *sum, int64_t *weight)
+{
+    const uint8_t *row = ivm__snapshot_row(snapshot, snapshot->order[place], weight);
+    if (*sum < snapshot->sums_count && snapshot->sums[*sum].place == place) {
+        *weight = snapshot->sums[(*sum)++].weight;
+    }
+    return row;
+}
+
+/* Rows from *place on, as many as come before `end` and fit a chunk, of `text_bytes_max` in strings, but for a row alone. */
+static uint32_t rows_take(ivm_snapshot *snapshot, uint64_t *place, uint64_t end, size_t text_bytes_max)
+{
+    uint32_t count = 0, sum = snapshot->order ? sum_find(snapshot, *place) : 0;
     size_t bytes = 0;
-    for (; snapshot->next < ids && count < IVM__CHUNK_ROWS; snapshot->next++) {
+    for (; *place < end && count < IVM__CHUNK_ROWS; ++*place) {
         int64_t weight;
-        const uint8_t *row = ivm__snapshot_row(snapshot, snapshot->next, &weight);
+        const uint8_t *row = snapshot->order ? ordered_row(snapshot, *place, &sum, &weight)
+                                             : ivm__snapshot_row(snapshot, (ivm__row_id)*place, &weight);
         if (weight == 0) {
             continue;
         }
-        if (snapshot->layout->texts_count) {
-            bytes += text_bytes(snapshot->layout, row);
-            if (bytes > CHUNK_TEXT_BYTES_MAX && count > 0) {
+        if (snapshot->shared.rows.layout->texts_count) {
+            bytes += text_bytes(snapshot->shared.rows.layout, row);
+            if (bytes > text_bytes_max && count > 0) {
                 break;
             }
         }
@@ -250,7 +250,7 @@ bool ivm_snapshot_next(ivm_snapshot *snapshot, ivm_rows *rows)
     uint32_t count = 0;
     snapshot->status = ivm__snapshot_output_make(snapshot, IVM__CHUNK_ROWS);
     if (snapshot->status == IVM_OK) {
-        count = rows_take(snapshot);
+        count = rows_take(snapshot, &snapshot->next, ivm__snapshot_places(snapshot), CHUNK_TEXT_BYTES_MAX);
     }
     if (count > 0) {
         snapshot->status = ivm__snapshot_output(snapshot, count, rows);
@@ -260,4 +260,29 @@ bool ivm_snapshot_next(ivm_snapshot *snapshot, ivm_rows *rows)
     }
     snapshot->next = 0; /* the end, early or not: then from the start again */
     return false;
+}
+
+/* ---- Chunks ------------------------------------------------------------------------------------------------------------------------------ */
+
+size_t ivm_snapshot_chunks_count(const ivm_snapshot *snapshot)
+{
+    return snapshot ? (ivm__snapshot_places(snapshot) + IVM__CHUNK_ROWS - 1) / IVM__CHUNK_ROWS : 0;
+}
+
+ivm_status ivm_snapshot_chunk(ivm_snapshot *snapshot, size_t chunk, ivm_rows *rows, ivm_error *error)
+{
+    if (!snapshot || !rows) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_snapshot_chunk: snapshot and rows are wanted");
+    }
+    size_t chunks = ivm_snapshot_chunks_count(snapshot);
+    if (chunk >= chunks) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_snapshot_chunk: chunk %zu of %zu", chunk, chunks);
+    }
+    if (ivm__snapshot_output_make(snapshot, IVM__CHUNK_ROWS) != IVM_OK) {
+        return ivm__fail_memory(error);
+    }
+    uint64_t place = (uint64_t)chunk * IVM__CHUNK_ROWS, end = place + IVM__CHUNK_ROWS, places = ivm__snapshot_places(snapshot);
+    uint32_t count = rows_take(snapshot, &place, end < places ? end : places, SIZE_MAX);
+    ivm_status status = ivm__snapshot_output(snapshot, count, rows);
+    return status == IVM_OK ? IVM_OK : ivm__fail(error, status, "the %u rows of chunk %zu cannot be given out", count, chunk);
 }

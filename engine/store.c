@@ -6,6 +6,7 @@
  * Cost: a few instructions a row, and one lookup an index. See store_step.c for what ends a step. */
 #include "store_inside.h"
 
+#include "finder.h"
 #include "heavy.h"
 #include "index.h"
 #include "pages.h"
@@ -89,8 +90,10 @@ void ivm__store_deinit(ivm__store *store)
     ivm__release(store->memory, store->free, store->free_capacity * sizeof *store->free);
     ivm__release(store->memory, store->touched, store->touched_capacity * sizeof *store->touched);
     ivm__release(store->memory, store->last, store->last_capacity * sizeof *store->last);
-    ivm__release(store->memory, store->heavy, store->heavy_capacity * sizeof *store->heavy);
+    ivm__heavies_release(store->heavies, store->memory);
     ivm__store_overwritten_free(store);
+    ivm__finder_drop(store);
+    ivm__offer_release(store->offer, store->memory);
     ivm__pages_release(store->pages, store->memory);
     ivm__layout_release(store->layout);
     *store = (ivm__store){ 0 };
@@ -109,6 +112,7 @@ void ivm__store_clear(ivm__store *store)
     store->overwritten.count = store->overwritten_last.count = 0;
     store->rows_live = store->reserved = 0;
     store->weight_max = 0;
+    ivm__finder_drop(store);
 }
 
 /* ---- Room ------------------------------------------------------------------------------------------------------------------------ */
@@ -128,7 +132,9 @@ ivm_status ivm__store_touches_reserve(ivm__store *store, uint64_t rows)
     }
     ivm__memory *memory = store->memory;
     IVM_TRY(ivm__grow(memory, (void **)&store->touched, &store->touched_capacity, touched, sizeof *store->touched));
-    IVM_TRY(ivm__grow(memory, (void **)&store->heavy, &store->heavy_capacity, heavy, sizeof *store->heavy));
+    if (heavy > store->heavy_capacity) {
+        IVM_TRY(ivm__heavies_reserve(store, heavy));
+    }
     return ivm__grow(memory, (void **)&store->free, &store->free_capacity, given_back, sizeof *store->free);
 }
 

@@ -3,7 +3,7 @@
  * A row's header is its weight * 2, or a touch * 2 + 1. With a weight the row is as it was when the step began, or was appended by it (its id is at
  * or past `step_end`; its weight before is 0). With a touch touched[touch - 1] holds its weight before and after. The touched rows are the undo
  * log, and both readings cost one load more than none. Bodies never change: an update is one row gone and one come. A weight outside 31 bits
- * lies in `heavy`, a short list in row order that snapshots copy; its header says IVM__WEIGHT_HEAVY.
+ * lies in `heavies`, a short list in row order that snapshots share; its header says IVM__WEIGHT_HEAVY.
  *
  * The touch list of the last committed step is kept until the next commit, and so are the rows it took out (unlinked, but neither their
  * ids nor their texts given back): they are the changes that ivm_read_changes() shows, at no cost to the step.
@@ -63,6 +63,13 @@ typedef struct ivm__heavy {
     int64_t weight;
 } ivm__heavy;
 
+/* A list of them. Snapshots hold a reference each; the store writes to it only where its own is the only one. */
+typedef struct ivm__heavies {
+    _Atomic uint32_t references;
+    uint32_t capacity;
+    ivm__heavy list[];
+} ivm__heavies;
+
 /* Rows overwritten in place, with the bodies that they had. */
 typedef struct ivm__overwritten {
     ivm__row_id *rows;
@@ -71,6 +78,8 @@ typedef struct ivm__overwritten {
 } ivm__overwritten;
 
 struct ivm__index;
+struct ivm__finder;
+struct ivm__offer;
 
 typedef struct ivm__store {
     ivm__memory *memory;
@@ -93,9 +102,11 @@ typedef struct ivm__store {
     uint64_t last_changes;                          /* rows that ivm__store_changes_last() gives */
     ivm__overwritten overwritten, overwritten_last; /* of the step under way, and of the one last committed */
     bool overwrites;                                /* nobody reads the rows' changes by their ids: rows may be overwritten */
-    ivm__heavy *heavy;
-    uint32_t heavy_count, heavy_capacity;
+    ivm__heavies *heavies;                          /* NULL: no room for any */
+    uint32_t heavy_count, heavy_capacity;           /* capacity: of what the store may write; 0 since a snapshot was taken */
     struct ivm__index *indexes; /* linked through index->next_of_store */
+    struct ivm__finder *finder; /* of its readers, kept at commit; NULL: nobody looks keys up (finder.h) */
+    struct ivm__offer *offer;   /* where they leave one; NULL: nowhere yet */
     uint64_t reserved;          /* new rows that there is still room for */
     bool laid;                  /* over with an earlier state (store_lay.c) */
     uint32_t laid_end;          /* rows_end before that */
@@ -265,8 +276,9 @@ uint32_t ivm__store_changes_last(const ivm__store *store, uint32_t *next, uint32
 /* One column of these rows into a vector with room (nulls given where the layout may hold nulls). Prefetches. */
 void ivm__store_gather(const ivm__store *store, const ivm__row_id *rows, uint32_t count, uint32_t column, ivm__vector *out);
 
-/* A reference to the present directory, and giving it back from any thread. */
+/* A reference to the present directory; one more to a directory that the caller, on any thread, holds already; and giving it back from any thread. */
 ivm__pages *ivm__pages_acquire(ivm__store *store);
+ivm__pages *ivm__pages_hold(ivm__pages *pages);
 void ivm__pages_release(ivm__pages *pages, ivm__memory *memory);
 
 #endif

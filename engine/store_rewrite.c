@@ -4,6 +4,7 @@
  *
  * Between steps; what the last step took out is given back first. Indexes are made again where all of their columns are still there, but for
  * the one over whole rows, which is no longer that. The old store is left as it is, so that a failure costs nothing. Cost: a load and a store a cell, a lookup a row and index. */
+#include "heavy.h"
 #include "index.h"
 #include "pages.h"
 #include "store_inside.h"
@@ -43,12 +44,23 @@ ivm__chunk *ivm__chunk_rewrite(ivm__arena *arena, const ivm__chunk *chunk, const
 
 /* ---- Rows ------------------------------------------------------------------------------------------------------------------------ */
 
-static ivm_status array_copy(ivm__memory *memory, void **array, uint32_t *capacity, const void *from, uint32_t count, size_t item_size)
+static ivm_status free_copy(const ivm__store *old, ivm__store *made)
 {
-    IVM_TRY(ivm__grow(memory, array, capacity, count, item_size));
-    if (count) {
-        memcpy(*array, from, count * item_size);
+    IVM_TRY(ivm__grow(made->memory, (void **)&made->free, &made->free_capacity, old->free_count, sizeof *made->free));
+    if (old->free_count) {
+        memcpy(made->free, old->free, old->free_count * sizeof *made->free);
     }
+    made->free_count = old->free_count;
+    return IVM_OK;
+}
+
+static ivm_status heavies_copy(const ivm__store *old, ivm__store *made)
+{
+    if (old->heavy_count) {
+        IVM_TRY(ivm__heavies_reserve(made, old->heavy_count));
+        memcpy(made->heavies->list, old->heavies->list, old->heavy_count * sizeof *made->heavies->list);
+    }
+    made->heavy_count = old->heavy_count;
     return IVM_OK;
 }
 
@@ -167,14 +179,12 @@ ivm_status ivm__store_rewrite(ivm__store *old, const ivm__index *whole, ivm__lay
     IVM_TRY(ivm__store_init(made, old->memory, old->texts, old->seed, layout));
     ivm_status status = ivm__pages_reserve(made, 0, old->rows_end);
     if (status == IVM_OK) {
-        status = array_copy(made->memory, (void **)&made->free, &made->free_capacity, old->free, old->free_count, sizeof *old->free);
+        status = free_copy(old, made);
     }
     if (status == IVM_OK) {
-        status = array_copy(made->memory, (void **)&made->heavy, &made->heavy_capacity, old->heavy, old->heavy_count, sizeof *old->heavy);
+        status = heavies_copy(old, made);
     }
     if (status == IVM_OK) {
-        made->free_count = old->free_count;
-        made->heavy_count = old->heavy_count;
         status = rows_copy(old, from, scratch, made);
     }
     if (status == IVM_OK) {

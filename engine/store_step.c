@@ -5,6 +5,7 @@
  * Rows that the step appended are cut off by an undo; those it put under a free id have before = 0, which no other touched row has. Rows of weight 0 leave the indexes when the step
  * commits, but their texts and ids are given back one commit later: until then they are the changes that can be read.
  * Cost: a commit or undo visits the touched rows, an undo also the appended ones. */
+#include "finder.h"
 #include "heavy.h"
 #include "pages.h"
 #include "store_inside.h"
@@ -204,7 +205,7 @@ static void arrays_trim(ivm__store *store, uint32_t touched)
     uint64_t heavy = (uint64_t)store->heavy_count + touched;
     array_trim(store->memory, (void **)&store->touched, &store->touched_capacity, touched, sizeof *store->touched);
     array_trim(store->memory, (void **)&store->last, &store->last_capacity, store->last_count, sizeof *store->last);
-    array_trim(store->memory, (void **)&store->heavy, &store->heavy_capacity, heavy, sizeof *store->heavy);
+    ivm__heavies_trim(store, heavy);
     array_trim(store->memory, (void **)&store->free, &store->free_capacity, given_back, sizeof *store->free);
 }
 
@@ -230,6 +231,9 @@ void ivm__store_commit(ivm__store *store)
     store->reserved = 0;
     ivm__store_overwritten_commit(store);
     arrays_trim(store, touched_count);
+    if (ivm__unlikely(ivm__store_finds(store))) {
+        ivm__finder_commit(store);
+    }
 }
 
 static void appended_undo(ivm__store *store, leaving *undone)

@@ -1,5 +1,6 @@
 /* Tables: declared, looked at, dropped. A table is a store; with a key its rows are found through a unique index over the key, without one
  * they are appended and found only once a batch takes a row away. */
+#include "publish.h"
 #include "stage.h"
 
 ivm_status ivm__column_check(const ivm_column_definition *column, ivm_error *error)
@@ -211,6 +212,9 @@ static ivm_status make_table(ivm_engine *engine, const char *name, const ivm_tab
     if (status == IVM_OK) {
         status = make_store(table, error);
     }
+    if (status == IVM_OK && ivm__state_make(engine, NULL, table) != IVM_OK) {
+        status = ivm__fail_memory(error);
+    }
     if (status != IVM_OK) {
         ivm__table_free(table);
         return status;
@@ -237,6 +241,7 @@ void ivm__table_free(ivm_table *table)
     if (table->listed) {
         unlist(table);
     }
+    ivm__state_free(table->engine, table->published);
     ivm__store_deinit(&table->store);
     for (uint32_t i = 0; table->columns && i < table->columns_count; i++) {
         if (table->columns[i].name) {
@@ -266,6 +271,7 @@ ivm_status ivm__table_declare(ivm_engine *engine, const char *name, const ivm_ta
         last = &(*last)->next;
     }
     *last = *table = made;
+    ivm__state_new(engine, made->transient ? NULL : made->published);
     return IVM_OK;
 }
 

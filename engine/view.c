@@ -1,11 +1,13 @@
 /* Views, the part that needs no plan: giving back what one holds. Made in plan/view.c. */
 #include "pending.h"
+#include "publish.h"
 #include "transient.h"
 
 void ivm__view_free(ivm_view *view)
 {
     ivm__memory *memory = &view->engine->memory;
     assert(!view->ran && !view->telling);
+    ivm__state_free(view->engine, view->published);
     ivm__pendings_free(view);
     ivm__hops_free(view);
     ivm__program_deinit(&view->program);

@@ -7,6 +7,7 @@
 #include "check.h"
 #include "pending.h"
 #include "plan_code.h"
+#include "publish.h"
 #include "transient.h"
 
 /* ---- What the view says of itself ---------------------------------------------------------------------------------------------------- */
@@ -209,6 +210,7 @@ static void view_publish(ivm_view *view)
         last = &(*last)->next;
     }
     *last = view;
+    ivm__state_new(view->engine, view->published);
 }
 
 static ivm_status view_complete(ivm_view *view, ivm_error *error)
@@ -242,7 +244,7 @@ ivm_status ivm__view_declare(ivm_engine *engine, const char *name, const ivm_pla
     if (view_start(engine, name, root, &made) != IVM_OK) {
         return ivm__fail_memory(error);
     }
-    if (keep_plan(made, plan) != IVM_OK || ivm__indexes_mark(engine, &newest) != IVM_OK) {
+    if (keep_plan(made, plan) != IVM_OK || ivm__state_make(engine, made, NULL) != IVM_OK || ivm__indexes_mark(engine, &newest) != IVM_OK) {
         ivm__view_free(made);
         return ivm__fail_memory(error);
     }

@@ -1,12 +1,13 @@
-/* One thread pushes batches that another fills, while readers take snapshots, read them, keep some over many pushes and close them. A plain
- * program, so that it runs under the thread sanitizer too: it prints what went wrong and gives 1.
+/* One thread pushes batches that another fills, while four readers take snapshots, read them by cursor, by chunk and in order, look keys up, keep some
+ * over many pushes and close them. A plain program, so that it runs under the thread sanitizer too: it prints what went wrong and gives 1.
  *
- * Every batch adds NET sales, moves others, and renames a product; every third one is refused. So at every moment
- *     the rows of all groups together = the counter's rows, a multiple of NET, and the last change comes to NET
- * and what a snapshot once gave it gives again. */
+ * Every batch adds NET sales, moves others, and renames a product; every third one is refused. The writer has a model of the rows, without the engine,
+ * and notes a digest of what each commit must leave of every table and view. A reader's snapshot must have one of them: not older than the last that
+ * was noted before it was taken, nor than any that this reader has seen of another table or view. What it once gave it gives again. */
 #include "ivm/ivm.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #define PRODUCTS 200
 #define NET 10
 #define MOVED 15
-#define READERS 3
+#define READERS 4
 #define HELD 8 /* snapshots that a reader keeps */
 
 #define NEED(condition)                                                                                                                    \
@@ -30,7 +31,14 @@
 static ivm_engine *engine;
 static ivm_table *product, *sales;
 static ivm_view *by_name, *counter;
-static atomic_bool over;
+
+/* What is read. */
+enum { PRODUCT, SALES, BY_NAME, COUNTER, SUBJECTS };
+
+static struct {
+    uint64_t digest[SUBJECTS];
+} noted[BATCHES + 1]; /* after so many batches */
+static atomic_int noted_count;
 
 /* ---- Making ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -137,24 +145,10 @@ static void *filler(void *unused)
     return unused;
 }
 
-static void *writer(void *unused)
-{
-    for (int nth = 0; nth < BATCHES; nth++) {
-        if (nth % 3 == 0) {
-            NEED(ivm_push_batch(engine, take(), NULL, NULL) == IVM_ROW_NOT_FOUND);
-        }
-        NEED(ivm_push_batch(engine, take(), NULL, NULL) == IVM_OK);
-    }
-    atomic_store(&over, true);
-    return unused;
-}
+/* ---- The model ------------------------------------------------------------------------------------------------------------------------- */
 
-/* ---- Reading ----------------------------------------------------------------------------------------------------------------------- */
-
-typedef struct content {
-    int64_t rows; /* of the column "rows", by weight */
-    uint64_t sum; /* of all that was read */
-} content;
+static char names[PRODUCTS][32], notes[BATCHES * NET][32];
+static int64_t sold_of[BATCHES * NET]; /* each sale's product */
 
 static uint64_t value_sum(uint64_t sum, const ivm_value *value)
 {
@@ -166,96 +160,263 @@ static uint64_t value_sum(uint64_t sum, const ivm_value *value)
     return sum;
 }
 
-/* Reads all of it. The sum does not depend on the rows' order. */
-static content content_of(ivm_snapshot *snapshot, size_t rows_column)
+static uint64_t row_sum(int64_t weight, const ivm_value *values, size_t count)
 {
-    content all = { 0, 0 };
-    size_t columns_count = ivm_snapshot_columns_count(snapshot);
-    for (ivm_rows rows; ivm_snapshot_next(snapshot, &rows);) {
-        for (size_t i = 0; i < rows.rows_count; i++) {
-            int64_t weight = rows.weights ? rows.weights[i] : 1;
-            uint64_t sum = (uint64_t)weight;
-            for (size_t c = 0; c < columns_count; c++) {
-                ivm_value value = ivm_rows_value(&rows, ivm_snapshot_column_type(snapshot, c), i, c);
-                sum = value_sum(sum, &value);
-                all.rows += c == rows_column ? weight * value.as.int64 : 0;
-            }
-            all.sum += sum;
-        }
+    uint64_t sum = (uint64_t)weight;
+    for (size_t c = 0; c < count; c++) {
+        sum = value_sum(sum, &values[c]);
     }
-    NEED(ivm_snapshot_status(snapshot) == IVM_OK);
-    return all;
+    return sum;
 }
 
-static content view_content(ivm_view *view, size_t rows_column)
+static void sale_model(int64_t number, int64_t turn)
+{
+    snprintf(notes[number], sizeof notes[number], "note %lld of %lld", (long long)number, (long long)turn);
+    sold_of[number] = (number * 7 + turn) % PRODUCTS;
+}
+
+/* What batch `nth` does. */
+static void step_model(int64_t nth)
+{
+    for (int64_t i = 0; i < NET; i++) {
+        sale_model(nth * NET + i, 0);
+        if (nth >= 20) {
+            sale_model((nth - 20) * NET + i, 1);
+        }
+    }
+    snprintf(names[nth * 31 % PRODUCTS], sizeof names[0], "name %lld", (long long)(nth % MOVED));
+}
+
+/* A group of sales, as both views have them. */
+typedef struct group {
+    const char *name, *note;
+    int64_t rows;
+} group;
+
+static void group_add(group *into, const char *note)
+{
+    into->rows++;
+    into->note = !into->note || strcmp(into->note, note) < 0 ? note : into->note;
+}
+
+/* The group of this name: "new", or the number in it. */
+static group *group_of(group groups[MOVED + 1], const char *name)
+{
+    group *found = &groups[strcmp(name, "new") == 0 ? MOVED : atoi(name + strlen("name "))];
+    found->name = name;
+    return found;
+}
+
+static uint64_t group_sum(const group *it, size_t columns)
+{
+    ivm_value values[] = { ivm_string(it->name ? it->name : ""), ivm_int64(it->rows), it->note ? ivm_string(it->note) : ivm_null() };
+    return row_sum(1, values + 3 - columns, columns);
+}
+
+/* What `count` batches leave. */
+static void note(int count)
+{
+    group groups[MOVED + 1] = { { 0 } }, all = { 0 };
+    uint64_t digest[SUBJECTS] = { 0 };
+    for (int64_t i = 0; i < PRODUCTS; i++) {
+        digest[PRODUCT] += row_sum(1, (ivm_value[]){ ivm_int64(i), ivm_string(names[i]) }, 2);
+    }
+    for (int64_t i = 0; i < (int64_t)count * NET; i++) {
+        digest[SALES] += row_sum(1, (ivm_value[]){ ivm_int64(i), ivm_int64(sold_of[i]), ivm_string(notes[i]) }, 3);
+        group_add(group_of(groups, names[sold_of[i]]), notes[i]);
+        group_add(&all, notes[i]);
+    }
+    for (int i = 0; i <= MOVED; i++) {
+        digest[BY_NAME] += groups[i].rows ? group_sum(&groups[i], 3) : 0;
+    }
+    digest[COUNTER] = group_sum(&all, 2);
+    memcpy(noted[count].digest, digest, sizeof digest);
+    atomic_store(&noted_count, count + 1);
+}
+
+static void *writer(void *unused)
+{
+    for (int nth = 0; nth < BATCHES; nth++) {
+        if (nth % 3 == 0) {
+            NEED(ivm_push_batch(engine, take(), NULL, NULL) == IVM_ROW_NOT_FOUND);
+        }
+        NEED(ivm_push_batch(engine, take(), NULL, NULL) == IVM_OK);
+        step_model(nth);
+        note(nth + 1);
+    }
+    return unused;
+}
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------------------------- */
+
+static ivm_snapshot *subject_read(int subject)
 {
     ivm_snapshot *snapshot;
-    NEED(ivm_read_view(view, &snapshot, NULL) == IVM_OK);
-    content all = content_of(snapshot, rows_column);
-    ivm_snapshot_close(snapshot);
-    return all;
+    ivm_status status = subject == PRODUCT   ? ivm_read_table(product, &snapshot, NULL)
+                        : subject == SALES   ? ivm_read_table(sales, &snapshot, NULL)
+                        : subject == BY_NAME ? ivm_read_view(by_name, &snapshot, NULL)
+                                             : ivm_read_view(counter, &snapshot, NULL);
+    NEED(status == IVM_OK);
+    return snapshot;
+}
+
+static size_t row_of(ivm_snapshot *snapshot, const ivm_rows *rows, size_t i, ivm_value values[3])
+{
+    size_t count = ivm_snapshot_columns_count(snapshot);
+    for (size_t c = 0; c < count; c++) {
+        values[c] = ivm_rows_value(rows, ivm_snapshot_column_type(snapshot, c), i, c);
+    }
+    return count;
+}
+
+static uint64_t rows_sum(ivm_snapshot *snapshot, const ivm_rows *rows)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < rows->rows_count; i++) {
+        ivm_value values[3];
+        size_t count = row_of(snapshot, rows, i, values);
+        sum += row_sum(rows->weights ? rows->weights[i] : 1, values, count);
+    }
+    return sum;
+}
+
+/* Of all its rows, in whatever order. */
+static uint64_t digest_of(ivm_snapshot *snapshot, bool by_chunk)
+{
+    uint64_t sum = 0, count = 0;
+    ivm_rows rows;
+    if (by_chunk) {
+        for (size_t chunk = ivm_snapshot_chunks_count(snapshot); chunk-- > 0; count += rows.rows_count) {
+            NEED(ivm_snapshot_chunk(snapshot, chunk, &rows, NULL) == IVM_OK);
+            sum += rows_sum(snapshot, &rows);
+        }
+    } else {
+        for (; ivm_snapshot_next(snapshot, &rows); count += rows.rows_count) {
+            sum += rows_sum(snapshot, &rows);
+        }
+        NEED(ivm_snapshot_status(snapshot) == IVM_OK);
+    }
+    NEED(count == ivm_snapshot_rows_count(snapshot));
+    return sum;
+}
+
+/* The key of the next row is past *last, which it becomes; `text` has room for one. */
+static void ascend(const ivm_value *key, int64_t *last, char *text)
+{
+    if (key->type == (ivm_type)IVM_INT64) {
+        NEED(key->as.int64 > *last);
+        *last = key->as.int64;
+        return;
+    }
+    char now[32] = { 0 };
+    memcpy(now, key->as.string.bytes, key->as.string.size);
+    NEED(strcmp(text, now) < 0);
+    memcpy(text, now, sizeof now);
+}
+
+static void sorted_check(ivm_snapshot *snapshot, int subject)
+{
+    int64_t last = -1;
+    char text[32] = "";
+    NEED(ivm_snapshot_sort(snapshot, NULL) == IVM_OK);
+    for (ivm_rows rows; subject != COUNTER && ivm_snapshot_next(snapshot, &rows);) {
+        for (size_t i = 0; i < rows.rows_count; i++) {
+            ivm_value values[3];
+            row_of(snapshot, &rows, i, values);
+            ascend(&values[0], &last, text);
+        }
+    }
+}
+
+/* Each product once, by its key; of sales, which have none, and of groups those that there are. */
+static void find_check(ivm_snapshot *snapshot, int subject, unsigned turn)
+{
+    ivm_rows rows;
+    ivm_value values[3], name = ivm_string("new"), id = ivm_int64(turn % PRODUCTS);
+    if (subject == PRODUCT) {
+        NEED(ivm_snapshot_find(snapshot, &id, 1, &rows, NULL) == IVM_OK);
+        NEED(rows.rows_count == 1 && row_of(snapshot, &rows, 0, values) == 2 && values[0].as.int64 == id.as.int64);
+        id = ivm_int64(PRODUCTS);
+        NEED(ivm_snapshot_find(snapshot, &id, 1, &rows, NULL) == IVM_ROW_NOT_FOUND);
+    } else if (subject == SALES) {
+        ivm_status status = ivm_snapshot_find(snapshot, &id, 1, &rows, NULL);
+        NEED(status == IVM_OK ? rows.rows_count == 1 : status == IVM_ROW_NOT_FOUND);
+    } else if (subject == BY_NAME) {
+        ivm_status status = ivm_snapshot_find(snapshot, &name, 1, &rows, NULL);
+        NEED(status == IVM_ROW_NOT_FOUND || (status == IVM_OK && rows.rows_count == 1));
+        NEED(status != IVM_OK || ivm_rows_value(&rows, IVM_INT64, 0, 1).as.int64 > 0);
+    }
+}
+
+/* After how many batches the subject had this digest: `from` at least. What a reader has read is noted by the writer next, if it is not yet. */
+static int state_of(int subject, uint64_t digest, int from)
+{
+    int before = atomic_load(&noted_count);
+    for (int at = from;; at++) {
+        while (at >= atomic_load(&noted_count)) {
+            NEED(at <= before && at <= BATCHES);
+            sched_yield();
+        }
+        if (noted[at].digest[subject] == digest) {
+            return at;
+        }
+    }
 }
 
 static void changes_check(void)
 {
     ivm_snapshot *snapshot;
     NEED(ivm_read_changes(by_name, &snapshot, NULL) == IVM_OK);
-    int64_t rows = content_of(snapshot, 1).rows;
-    NEED(rows == NET || rows == 0);
-    ivm_snapshot_close(snapshot);
-}
-
-/* The group of products that had no name yet: what a lookup finds is what the rows say. */
-static void find_check(ivm_snapshot *snapshot)
-{
-    ivm_value name = ivm_string("new");
-    ivm_rows rows;
-    ivm_status status = ivm_snapshot_find(snapshot, &name, 1, &rows, NULL);
-    NEED(status == IVM_ROW_NOT_FOUND || (status == IVM_OK && rows.rows_count == 1));
-    NEED(status != IVM_OK || ivm_rows_value(&rows, IVM_INT64, 0, 1).as.int64 > 0);
-}
-
-static void sales_check(void)
-{
-    ivm_snapshot *snapshot;
-    NEED(ivm_read_table(sales, &snapshot, NULL) == IVM_OK);
-    int64_t count = 0;
+    int64_t net = 0;
     for (ivm_rows rows; ivm_snapshot_next(snapshot, &rows);) {
         for (size_t i = 0; i < rows.rows_count; i++) {
-            count += rows.weights ? rows.weights[i] : 1;
+            net += rows.weights[i] * ivm_rows_value(&rows, IVM_INT64, i, 1).as.int64;
         }
     }
-    NEED(count % NET == 0);
+    NEED(net == NET || net == 0);
     ivm_snapshot_close(snapshot);
+}
+
+typedef struct held {
+    ivm_snapshot *snapshot; /* NULL: none */
+    uint64_t digest;
+    int subject;
+} held;
+
+static void held_close(held *it, unsigned turn)
+{
+    if (it->snapshot) {
+        if (turn % 3 == 0) {
+            sorted_check(it->snapshot, it->subject);
+        }
+        find_check(it->snapshot, it->subject, turn);
+        NEED(digest_of(it->snapshot, turn % 2) == it->digest);
+        ivm_snapshot_close(it->snapshot);
+    }
 }
 
 static void *reader(void *unused)
 {
-    ivm_snapshot *held[HELD] = { NULL };
-    content then[HELD];
-    for (unsigned turn = 0, last = 0; turn < 2 * HELD || !last; turn++) {
-        last = atomic_load(&over);
-        unsigned slot = turn % HELD;
-        if (held[slot]) {
-            content now = content_of(held[slot], 1);
-            NEED(now.rows == then[slot].rows && now.sum == then[slot].sum);
-            find_check(held[slot]);
-            ivm_snapshot_close(held[slot]);
+    held kept[HELD] = { { 0 } };
+    int seen = 0; /* the latest state */
+    for (unsigned turn = 0; turn < 2 * HELD || seen < BATCHES; turn++) {
+        held *slot = &kept[turn % HELD];
+        held_close(slot, turn / HELD);
+        int known = atomic_load(&noted_count) - 1;
+        slot->subject = (int)(turn * 2654435761u >> 16) % SUBJECTS;
+        slot->snapshot = subject_read(slot->subject);
+        if (turn % 5 == 0) {
+            find_check(slot->snapshot, slot->subject, turn);
         }
-        int64_t before = view_content(counter, 0).rows;
-        NEED(ivm_read_view(by_name, &held[slot], NULL) == IVM_OK);
-        then[slot] = content_of(held[slot], 1);
-        int64_t after = view_content(counter, 0).rows;
-        NEED(before <= then[slot].rows && then[slot].rows <= after && then[slot].rows % NET == 0);
+        slot->digest = digest_of(slot->snapshot, turn % 2);
+        seen = state_of(slot->subject, slot->digest, known > seen ? known : seen);
         changes_check();
-        sales_check();
         ivm_stats stats;
         ivm_engine_stats(engine, &stats);
         NEED(stats.bytes_held > 0);
     }
     for (unsigned slot = 0; slot < HELD; slot++) {
-        NEED(content_of(held[slot], 1).sum == then[slot].sum);
-        ivm_snapshot_close(held[slot]);
+        held_close(&kept[slot], slot);
     }
     return unused;
 }
@@ -263,17 +424,20 @@ static void *reader(void *unused)
 int main(void)
 {
     pthread_t threads[2 + READERS];
-    void *(*const bodies[2 + READERS])(void *) = { filler, writer, reader, reader, reader };
+    void *(*const bodies[2 + READERS])(void *) = { filler, writer, reader, reader, reader, reader };
+    for (int i = 0; i < PRODUCTS; i++) {
+        strcpy(names[i], "new");
+    }
     tables_make();
     by_name = view_make("by_name", "p.name");
     counter = view_make("counter", NULL);
+    note(0);
     for (int i = 0; i < 2 + READERS; i++) {
         NEED(pthread_create(&threads[i], NULL, bodies[i], NULL) == 0);
     }
     for (int i = 0; i < 2 + READERS; i++) {
         NEED(pthread_join(threads[i], NULL) == 0);
     }
-    NEED(view_content(counter, 0).rows == BATCHES * NET && view_content(by_name, 1).rows == BATCHES * NET);
     NEED(ivm_engine_close(engine, NULL) == IVM_OK);
     return 0;
 }

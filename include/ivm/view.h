@@ -73,17 +73,21 @@ IVM_API ivm_type ivm_view_column_type(const ivm_view *view, size_t column);
 
 /* ---- Snapshots ------------------------------------------------------------------------------------------------------------------- */
 
-/* What a view or table holds at one moment. Later pushes do not disturb it and are not held up by it; it costs the pages changed since.
- * Taking one costs nothing that grows with the view (but a copy of the weights outside int32, if it has any); it waits for a push under
- * way to end. The caller closes *snapshot. unsupported (a transient table), in_use from inside a callback, out_of_memory. */
+/* What a view or table holds at one moment: after some push, whole. Later pushes do not disturb it and are not held up by it; it costs the pages changed
+ * since, and their strings, which go with the last snapshot of them and the push after that. Taking one costs nothing that grows with the view; the push
+ * after it copies 16 bytes for each 12 KB of rows, each of these pages that it writes to, and the weights outside 31 bits if it changes any.
+ * Nor does it wait for a push under way: where several threads use an engine, each commit leaves what it made of the views and tables that are read to be
+ * taken during the next push, which then copies as if a snapshot were open. What nobody reads for a thousand pushes is left so no longer, and reading it may
+ * wait for one push; the same goes for a view or table made after a second thread has come and never read yet.
+ * The caller closes *snapshot. unsupported (a transient table), in_use from inside a callback, out_of_memory. */
 IVM_API ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The same after a refresh, which stays done should memory for the snapshot be wanting. Codes: those of ivm_refresh_view(), too. */
 IVM_API ivm_status ivm_read_view_refreshed(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
-/* The net change the last push or refresh made to the view: rows with positive and negative weights. Cost: its size. */
+/* The net change the last push or refresh made to the view: rows with positive and negative weights. Cost: its size. Waits for a push under way. */
 IVM_API ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The keys that children of a tracked fact wait for, in the order of the parent's key, each with as many weights as rows wait: the present orphans.
- * Of a fact that is not tracked: none. Cost: as ivm_read_table(). */
+ * Of a fact that is not tracked: none. Cost: as ivm_read_table(), but that it waits for a push under way. */
 IVM_API ivm_status ivm_read_orphans(ivm_fact *fact, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* NULL is fine. */
 IVM_API void ivm_snapshot_close(ivm_snapshot *snapshot);
@@ -94,7 +98,7 @@ typedef void (*ivm_orphans_changed)(void *context, ivm_fact *fact, ivm_snapshot 
 /* Asks for it; NULL: no more. One a fact. invalid_argument where the fact is not tracked. */
 IVM_API ivm_status ivm_fact_watch(ivm_fact *fact, ivm_orphans_changed changed, void *context, ivm_error *error) IVM_MUST_CHECK;
 
-/* The next rows, at most about a thousand, as columns with their weights, in no order. A view's distinct rows come once each; a bag's equal
+/* The next rows, at most about a thousand, as columns with their weights, in no order unless sorted. A view's distinct rows come once each; a bag's equal
  * rows may come apart, each with a weight of its own, and so they are counted. False at the end, and then
  * from the start again. The arrays are the snapshot's, valid until the next call on it. Takes no lock. out_of_memory is told by
  * ivm_snapshot_status(): a cursor that ends early is at its end. */
@@ -105,8 +109,22 @@ IVM_API uint64_t ivm_snapshot_rows_count(const ivm_snapshot *snapshot);
 IVM_API size_t ivm_snapshot_columns_count(const ivm_snapshot *snapshot);
 IVM_API ivm_type ivm_snapshot_column_type(const ivm_snapshot *snapshot, size_t column);
 
+/* Puts the rows in order, once: by the key's columns, then by the others, ascending, nulls last; what is given out from now on, by cursor and chunk, comes
+ * so, the cursor from the start. Equal rows of a bag, and of changes, come as one with their weights added, or not at all where these come to 0:
+ * ivm_snapshot_rows_count() tells of what is left. Snapshots with equal rows give the same, whatever brought the rows there. Cost: O(n log n), 4 bytes a row for as long as
+ * it is open, 64 MB at most while it sorts. out_of_memory, overflow (equal rows weigh more than an int64): the order is as it was. */
+IVM_API ivm_status ivm_snapshot_sort(ivm_snapshot *snapshot, ivm_error *error) IVM_MUST_CHECK;
+/* The rows as numbered chunks of at most 1024, for reading ranges: chunk n alone, in time that does not grow with n. All chunks together are all rows,
+ * each once; where nothing is sorted a chunk may have few rows or none. The cursor stays where it is. invalid_argument past the last, overflow (strings of more
+ * than 2 GB in it), out_of_memory. */
+IVM_API size_t ivm_snapshot_chunks_count(const ivm_snapshot *snapshot);
+IVM_API ivm_status ivm_snapshot_chunk(ivm_snapshot *snapshot, size_t chunk, ivm_rows *rows, ivm_error *error) IVM_MUST_CHECK;
+
 /* The rows whose first `values_count` key columns equal the values: for an aggregate its group columns, for a table its key, for others
- * the leading columns. row_not_found where there is none. The first call on a snapshot hashes its rows once: O(rows), later O(1). */
+ * the leading columns. row_not_found where there is none. Takes no lock.
+ * By the whole key of an aggregate, a view, or a table with a key: O(1). The first look-up in one of them hashes the rows of its snapshot, O(rows); pushes
+ * keep that from then on, at an entry of 12 to 23 bytes a row and some 50 ns a row that comes, for every later snapshot, until a thousand pushes went by
+ * without a look-up. By leading columns alone, in a table without a key, and among changes, the first call on a snapshot hashes its rows, O(rows), later ones are O(1). */
 IVM_API ivm_status ivm_snapshot_find(ivm_snapshot *snapshot, const ivm_value *values, size_t values_count, ivm_rows *rows,
                                      ivm_error *error) IVM_MUST_CHECK;
 

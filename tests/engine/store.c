@@ -156,7 +156,7 @@ Test(engine_store, heavy_weights_stay_in_order)
         model_check(self);
         model_commit(self);
         for (uint32_t i = 1; i < self->store.heavy_count; i++) {
-            cr_assert(self->store.heavy[i - 1].row < self->store.heavy[i].row);
+            cr_assert(self->store.heavies->list[i - 1].row < self->store.heavies->list[i].row);
         }
         model_check(self);
     }
