@@ -18,6 +18,7 @@ ivm_status ivm__stage_delta(ivm__step *step, ivm__staging *staging, uint32_t **l
         staging->rows_come += net->weights[(*live)[i]] > 0;
     }
     for (uint32_t c = 0; c < chunks_count; c++) {
+        IVM_TRY(ivm__step_poll(step));
         uint32_t first = c * IVM__CHUNK_ROWS, rows = count - first < IVM__CHUNK_ROWS ? count - first : IVM__CHUNK_ROWS;
         delta->chunks[c] = ivm__net_chunk(net, step->arena, *live + first, rows);
         if (!delta->chunks[c]) {
@@ -266,6 +267,7 @@ static ivm_status part_read(ivm__step *step, ivm__staging *staging, const ivm__p
     }
     for (uint64_t first = 0; first < part->rows_count; first += IVM__CHUNK_ROWS) {
         uint32_t count = part->rows_count - first < IVM__CHUNK_ROWS ? (uint32_t)(part->rows_count - first) : IVM__CHUNK_ROWS;
+        IVM_TRY(ivm__step_poll(step));
         if (!staging->consolidates) {
             IVM_TRY(block_take(step, staging, part, first, count));
         } else if (part->change == IVM_DELETE_KEY) {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "memory.h"
+#include "cancel.h"
 
 const char *ivm_status_name(ivm_status status)
 {
@@ -31,6 +31,7 @@ const char *ivm_status_name(ivm_status status)
         [IVM_IO] = "io",
         [IVM_OUT_OF_MEMORY] = "out_of_memory",
         [IVM_UNSUPPORTED] = "unsupported",
+        [IVM_CANCELLED] = "cancelled",
     };
     _Static_assert(sizeof names / sizeof names[0] == IVM_STATUS_COUNT, "every status has a name");
     return (uint32_t)status < IVM_STATUS_COUNT ? names[status] : "unknown";
@@ -90,5 +91,16 @@ ivm_status ivm__fail(ivm_error *error, ivm_status status, const char *format, ..
 
 ivm_status ivm__fail_memory(ivm_error *error)
 {
-    return ivm__fail(error, IVM_OUT_OF_MEMORY, "out of memory");
+    ivm__refusal refusal = ivm__memory_refusal();
+    if (!refusal.bytes_max) {
+        return ivm__fail(error, IVM_OUT_OF_MEMORY, "out of memory");
+    }
+    return ivm__fail(error, IVM_OUT_OF_MEMORY, "out of memory: the engine's limit is %llu bytes, it holds %llu, and %llu more were wanted",
+                     (unsigned long long)refusal.bytes_max, (unsigned long long)refusal.bytes_held,
+                     (unsigned long long)refusal.bytes_asked);
+}
+
+ivm_status ivm__fail_cancelled(ivm_error *error)
+{
+    return ivm__fail(error, IVM_CANCELLED, "cancelled: ivm_engine_cancel() was called");
 }

@@ -68,11 +68,13 @@ typedef struct ivm_engine_options {
     uint64_t hash_seed;      /* 0: one is drawn */
     ivm_planner_options planner;
     uint32_t threads; /* since version 2. 0 is 1 */
+    uint64_t
+        memory_max; /* since version 3. bytes_held never passes it: a call that would is out_of_memory and changes nothing. 0: no limit */
 } ivm_engine_options;
-#define IVM_ENGINE_OPTIONS_VERSION 2u
+#define IVM_ENGINE_OPTIONS_VERSION 3u
 #define IVM_ENGINE_OPTIONS_INIT                                                                                                            \
     {                                                                                                                                      \
-        IVM_ENGINE_OPTIONS_VERSION, { 0, 0, 0, 0 }, 0, { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true }, 1                                      \
+        IVM_ENGINE_OPTIONS_VERSION, { 0, 0, 0, 0 }, 0, { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true }, 1, 0                                   \
     }
 
 /* Makes an empty engine. `options` NULL: the defaults above. Options are copied. The caller owns *engine and closes it.
@@ -85,6 +87,15 @@ IVM_API ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error) IVM_MU
 
 IVM_API ivm_status ivm_engine_planner_set(ivm_engine *engine, const ivm_planner_options *options, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_planner_options ivm_engine_planner(ivm_engine *engine);
+
+/* Another limit from now on; 0: none. What is held already stays, be it more; then nothing that grows succeeds until enough of it is given back. Takes
+ * no lock: a call under way meets it. */
+IVM_API ivm_status ivm_engine_memory_limit(ivm_engine *engine, uint64_t memory_max, ivm_error *error) IVM_MUST_CHECK;
+
+/* Asks the calls that are under way on other threads (push, refresh, making or auditing a view, checkpoint, restore) to end: they fail with cancelled
+ * and change nothing, but for one that has passed its last point of return. Looked at after every thousand rows or so. A call that only waits for its
+ * turn is not under way; where none is nothing happens. Takes no lock; any thread, from a signal handler and the engine's own callbacks too. */
+IVM_API void ivm_engine_cancel(ivm_engine *engine);
 
 /* The position that came with the last push that had one (ivm_batch_position()), kept by checkpoints: what a host goes on from.
  * Writes at most `capacity` bytes, says in *size how many it has; 0: none. in_use from inside a callback. */
