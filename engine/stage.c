@@ -103,9 +103,14 @@ static bool weights_scan(const int64_t *weights, uint64_t count, ivm__weight *su
     return signs < 0;
 }
 
-static void part_plan(ivm__staging *staging, const ivm__part *part)
+static ivm_status part_plan(ivm__step *step, ivm__staging *staging, const ivm__part *part)
 {
+    assert(part->rows_count <= IVM_BATCH_ROWS_MAX);
     staging->rows_max += part->change == IVM_UPSERT ? part->rows_count * 2 : part->rows_count; /* one comes and one may go */
+    if (staging->rows_max > IVM_BATCH_ROWS_MAX) {
+        return ivm__fail(step->error, IVM_OVERFLOW, "table %s: more than %u rows in one batch",
+                         staging->table ? staging->table->name : "?", IVM_BATCH_ROWS_MAX);
+    }
     staging->chunks_max += (part->rows_count + IVM__CHUNK_ROWS - 1) / IVM__CHUNK_ROWS;
     switch (part->change) {
     case IVM_INSERT:
@@ -122,6 +127,7 @@ static void part_plan(ivm__staging *staging, const ivm__part *part)
         staging->consolidates = true;
         break;
     }
+    return IVM_OK;
 }
 
 static ivm__staging *staging_make(ivm__step *step, const ivm_batch *batch, uint64_t table_id)
@@ -154,7 +160,7 @@ static ivm_status plan_tables(ivm__step *step, const ivm_batch *batch, ivm__stag
             return ivm__fail_memory(step->error);
         }
         last = *place;
-        part_plan(last, part);
+        IVM_TRY(part_plan(step, last, part));
         of_parts[at++] = last;
     }
     return IVM_OK;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cancel.h"
+#include "utf8.h"
 
 const char *ivm_status_name(ivm_status status)
 {
@@ -42,12 +43,16 @@ const char *ivm_version(void)
     return IVM_VERSION_TEXT;
 }
 
-/* Names and texts come from outside: a line break in one would break the message's line. */
+/* Names and texts come from outside: a line break in one would break the message's line, and bytes that are no UTF-8 whoever reads it. */
 static void line_keep(char *message)
 {
-    for (char *at = message; *at; at++) {
-        if ((unsigned char)*at < ' ' || *at == 0x7f) {
-            *at = ' ';
+    for (size_t left = strlen(message), size; left; message += size, left -= size) {
+        size = ivm__utf8_character(message, left);
+        if (size == 0) {
+            *message = '?';
+            size = 1;
+        } else if ((unsigned char)*message < ' ' || *message == 0x7f) {
+            *message = ' ';
         }
     }
 }

@@ -17,8 +17,14 @@ typedef struct ivm_table ivm_table;
 typedef struct ivm_view ivm_view;
 typedef struct ivm_fact ivm_fact;
 
-#define IVM_NAME_SIZE_MAX 255 /* bytes of a table's, view's or column's name */
+/* Limits. What passes one is refused whole, with a message that names it: rows and weights as overflow, what is asked for as invalid_argument, plans as
+ * invalid_plan or unsupported. */
+#define IVM_NAME_SIZE_MAX 255 /* bytes of a table's, view's or column's name, which is UTF-8 */
 #define IVM_TABLE_COLUMNS_MAX 1024
+#define IVM_VIEW_COLUMNS_MAX 65536u   /* of a view, and of any row inside a plan */
+#define IVM_ROW_BYTES_MAX (1u << 19)  /* of the same: 8 bytes a column, 16 a decimal, 8 a string whatever its length */
+#define IVM_BATCH_ROWS_MAX (1u << 31) /* of one table in one batch; an upsert is two */
+#define IVM_PLAN_DEPTH_MAX 1000u      /* plans in plans, expressions in expressions: a stack of 512 KB is enough for the deepest */
 #define IVM_JOIN_LEAVES_MAX 64
 #define IVM_MASKS_RUN_MAX (1u << 18) /* masks one join may run in one push under IVM_JOIN_MOBIUS */
 #define IVM_TABLE_ROWS_MAX 4000000000u
