@@ -108,8 +108,8 @@ static ivm_status part_plan(ivm__step *step, ivm__staging *staging, const ivm__p
     assert(part->rows_count <= IVM_BATCH_ROWS_MAX);
     staging->rows_max += part->change == IVM_UPSERT ? part->rows_count * 2 : part->rows_count; /* one comes and one may go */
     if (staging->rows_max > IVM_BATCH_ROWS_MAX) {
-        return ivm__fail(step->error, IVM_OVERFLOW, "table %s: more than %u rows in one batch",
-                         staging->table ? staging->table->name : "?", IVM_BATCH_ROWS_MAX);
+        return ivm__fail(step->error, IVM_OVERFLOW, "table %s: more than %u rows in one batch", staging->table ? staging->table->name : "?",
+                         IVM_BATCH_ROWS_MAX);
     }
     staging->chunks_max += (part->rows_count + IVM__CHUNK_ROWS - 1) / IVM__CHUNK_ROWS;
     switch (part->change) {

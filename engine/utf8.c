@@ -14,7 +14,11 @@ static bool second_fits(uint8_t lead, uint8_t second)
 size_t ivm__utf8_character(const char *at, size_t left)
 {
     uint8_t lead = left ? (uint8_t)at[0] : 0xff;
-    size_t size = lead < 0x80 ? 1 : lead >= 0xc2 && lead <= 0xdf ? 2 : lead >= 0xe0 && lead <= 0xef ? 3 : lead >= 0xf0 && lead <= 0xf4 ? 4 : 0;
+    size_t size = lead < 0x80                    ? 1
+                  : lead >= 0xc2 && lead <= 0xdf ? 2
+                  : lead >= 0xe0 && lead <= 0xef ? 3
+                  : lead >= 0xf0 && lead <= 0xf4 ? 4
+                                                 : 0;
     if (size > left || (size > 1 && !second_fits(lead, (uint8_t)at[1]))) {
         return 0;
     }

@@ -195,8 +195,10 @@ Test(engine_limits, columns_of_a_table, .init = begin, .fini = end)
 
 /* ---- Names and texts ------------------------------------------------------------------------------------------------------------------------------------- */
 
-static const char *const broken[] = { "\x80", "a\xff", "\xc3", "\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf0\x9f\x8c", "\xe2\x82" };
-static const char *const whole[] = { "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x8c\xb2", "\xed\x9f\xbf", "\xee\x80\x80", "\xf4\x8f\xbf\xbf", "a b" };
+static const char *const broken[] = { "\x80",         "a\xff",   "\xc3", "\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+                                      "\xf0\x9f\x8c", "\xe2\x82" };
+static const char *const whole[] = { "\xc3\xa4",         "\xe2\x82\xac", "\xf0\x9f\x8c\xb2", "\xed\x9f\xbf", "\xee\x80\x80",
+                                     "\xf4\x8f\xbf\xbf", "a b" };
 
 Test(engine_limits, names_are_utf8, .init = begin, .fini = end)
 {
