@@ -147,7 +147,7 @@ Test(engine_limits, rows_of_a_table, .init = begin, .fini = end)
 static ivm_table *table_wide(uint32_t columns_count, ivm_status wanted)
 {
     static ivm_column_definition columns[IVM_TABLE_COLUMNS_MAX + 1];
-    static char names[IVM_TABLE_COLUMNS_MAX + 1][8];
+    static char names[IVM_TABLE_COLUMNS_MAX + 1][16];
     ivm_table *table = NULL;
     for (uint32_t i = 0; i < columns_count; i++) {
         snprintf(names[i], sizeof names[i], "c%u", i);
