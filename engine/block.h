@@ -14,6 +14,7 @@
 #define IVM__BLOCK_H
 
 #include "bytes.h"
+#include "cancel.h"
 #include "compress.h"
 
 #define IVM__BLOCK_BYTES (128u << 10)
@@ -50,6 +51,7 @@ typedef struct ivm__head {
 /* The user's: takes all of the bytes. */
 typedef ivm_status ivm__stream_write(void *context, const void *bytes, size_t size);
 
+/* The sink's request to end is looked at before each block. */
 typedef struct ivm__block_writer {
     ivm__sink sink; /* of the section under way */
     ivm__memory *memory;
@@ -94,6 +96,7 @@ typedef struct ivm__block_reader {
     uint64_t hash, blocks_count, raw_bytes;
     uint64_t at, block_at; /* bytes read, and those before the present block */
     bool placed;           /* the error says where */
+    ivm__cancel cancel;    /* looked at before each block; zeroed: nobody asks */
 } ivm__block_reader;
 
 /* Reads the head. Corrupt where it is none; unsupported where it is one of a later format, or compressed in a library without. Deinit it, whatever the

@@ -8,7 +8,7 @@
 #include "cover.h"
 #include "index_inside.h"
 
-#define SLOTS_KEPT_MAX 1024u /* when an index is cleared, whatever it held */
+#define SLOTS_KEPT_MAX 1024u /* whatever an index holds */
 
 static void columns_describe(ivm__index *index)
 {
@@ -90,11 +90,22 @@ void ivm__index_clear(ivm__index *index)
 
 ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows)
 {
+    index->wanted = index->wanted > index->used + rows ? index->wanted : index->used + rows;
     IVM_TRY(ivm__slots_reserve(index, rows));
     for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
         IVM_TRY(ivm__cover_reserve(cover, rows));
     }
     return index->unique ? IVM_OK : ivm__lists_reserve(index, rows);
+}
+
+void ivm__index_trim(ivm__index *index)
+{
+    uint64_t most = index->wanted > index->used ? index->wanted : index->used;
+    index->wanted = 0;
+    if (ivm__unlikely(index->slots_capacity > SLOTS_KEPT_MAX && ivm__slots_limit(index->slots_capacity, index->narrow != NULL) / 8 > most)) {
+        ivm__index_covers_drop(index);
+        ivm__slots_trim(index, most);
+    }
 }
 
 /* ---- Slots ----------------------------------------------------------------------------------------------------------------------- */

@@ -194,15 +194,21 @@ static bool has_room_meanwhile(const ivm__index *index, uint64_t needed, uint64_
     return is_large(index->slots_capacity) && needed <= limit && (!index->narrow || ids_end < (uint64_t)1 << index->row_bits);
 }
 
-/* Begins larger slots for so many more rows. */
-static ivm_status larger_begin(ivm__index *index, uint64_t rows)
+/* Other slots than these for so many rows of ids below this. */
+static ivm_status other_begin(ivm__index *index, uint64_t before, uint64_t needed, uint64_t ids_end)
 {
-    uint64_t needed = index->used + rows, ids_end = index->store->rows_end + rows;
-    uint64_t before = ivm__slots_limit(index->slots_capacity, index->narrow != NULL) >= needed ? 0 : index->slots_capacity;
     uint64_t capacity = capacity_for(before, needed, true);
     bool narrow = capacity && ivm__narrow_serves(index, capacity) && ids_end < ids_limit(capacity);
     capacity = narrow ? capacity : capacity_for(before, needed, false);
     return capacity ? larger_make(index, capacity, narrow) : IVM_OUT_OF_MEMORY;
+}
+
+/* Begins larger slots for so many more rows. */
+static ivm_status larger_begin(ivm__index *index, uint64_t rows)
+{
+    uint64_t needed = index->used + rows;
+    uint64_t before = ivm__slots_limit(index->slots_capacity, index->narrow != NULL) >= needed ? 0 : index->slots_capacity;
+    return other_begin(index, before, needed, index->store->rows_end + rows);
 }
 
 ivm_status ivm__slots_reserve(ivm__index *index, uint64_t rows)
@@ -230,6 +236,14 @@ ivm_status ivm__slots_reserve_at_once(ivm__index *index, uint64_t rows, uint64_t
     IVM_TRY(larger_begin(index, better));
     larger_move(index, UINT64_MAX);
     return IVM_OK;
+}
+
+void ivm__slots_trim(ivm__index *index, uint64_t rows)
+{
+    ivm__larger_drop(index);
+    if (other_begin(index, 0, 2 * rows, index->store->rows_end + rows) == IVM_OK) {
+        larger_move(index, UINT64_MAX);
+    }
 }
 
 void ivm__slots_release(ivm__index *index)

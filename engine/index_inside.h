@@ -113,6 +113,8 @@ ivm_status ivm__slots_reserve(ivm__index *index, uint64_t rows) IVM_MUST_CHECK;
 /* The same without larger slots beside; where they must grow, for `better` rows. */
 ivm_status ivm__slots_reserve_at_once(ivm__index *index, uint64_t rows, uint64_t better) IVM_MUST_CHECK;
 void ivm__slots_release(ivm__index *index);
+/* Fewer slots, for twice so many rows; as many as before where there is no memory for that. */
+void ivm__slots_trim(ivm__index *index, uint64_t rows);
 /* The larger slots beside follow; there are some. A row has come, has gone, or another stands for its key. */
 void ivm__larger_link(ivm__index *index, ivm__row_id row, uint64_t hash);
 void ivm__larger_unlink(ivm__index *index, ivm__row_id row, uint64_t hash);

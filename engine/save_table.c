@@ -65,6 +65,9 @@ static ivm_status saver_status(const ivm__row_saver *saver, ivm_status status)
     if (status == IVM_OUT_OF_MEMORY && saver->writer->status == IVM_OK) {
         return ivm__fail_memory(saver->writer->error);
     }
+    if (status == IVM_CANCELLED && saver->writer->status == IVM_OK) {
+        return ivm__fail_cancelled(saver->writer->error);
+    }
     if (status == IVM_OVERFLOW && saver->writer->status == IVM_OK) {
         return ivm__fail(saver->writer->error, status, "equal rows weigh more than an int64 together");
     }

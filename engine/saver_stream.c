@@ -18,6 +18,7 @@ static ivm_status saver_status(const ivm__stream_saver *saver, ivm_status status
         return status;
     }
     return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(error)
+           : status == IVM_CANCELLED   ? ivm__fail_cancelled(error)
            : status == IVM_OVERFLOW    ? ivm__fail(error, status, "equal rows weigh more than an int64 together")
                                        : status;
 }

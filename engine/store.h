@@ -108,6 +108,7 @@ typedef struct ivm__store {
     struct ivm__finder *finder; /* of its readers, kept at commit; NULL: nobody looks keys up (finder.h) */
     struct ivm__offer *offer;   /* where they leave one; NULL: nowhere yet */
     uint64_t reserved;          /* new rows that there is still room for */
+    uint64_t wanted;            /* the most ids that the step under way has asked for room for */
     bool laid;                  /* over with an earlier state (store_lay.c) */
     uint32_t laid_end;          /* rows_end before that */
 } ivm__store;

@@ -38,7 +38,8 @@ IVM_API ivm_status ivm_batch_row(ivm_batch *batch, ivm_table *table, ivm_change 
 #endif
 
 /* Adds many rows at once as column arrays of the table's types, in its order (IVM_DELETE_KEY: the key's columns). The arrays are borrowed:
- * they must stay as they are until the batch is pushed or freed. `rows->weights` counts for IVM_WEIGHTED alone. One call for a million
+ * they must stay as they are until the batch is pushed or freed. More than IVM_BATCH_ROWS_MAX rows are an overflow, remembered, or told when pushed
+ * where parts come to more together; none of them is read. `rows->weights` counts for IVM_WEIGHTED alone. One call for a million
  * rows is the fast road: int64, float64 and timestamp columns are read in place. */
 IVM_API ivm_status ivm_batch_columns(ivm_batch *batch, ivm_table *table, ivm_change change, const ivm_rows *rows);
 
@@ -63,7 +64,7 @@ IVM_API ivm_status ivm_batch_position(ivm_batch *batch, const void *bytes, size_
  * probes of the terms that run.
  * Codes: the batch's remembered mistake, unknown_table (dropped since), type_mismatch (a column came or went since), row_not_found, duplicate_key,
  * append_only_violation, fk_violation, overflow, invalid_argument, unsupported (more than IVM_MASKS_RUN_MAX masks), in_use from inside a callback,
- * out_of_memory. */
+ * cancelled (ivm_engine_cancel()), out_of_memory. */
 IVM_API ivm_status ivm_push_batch(ivm_engine *engine, ivm_batch *batch, ivm_stats *stats, ivm_error *error) IVM_MUST_CHECK;
 
 #ifdef __cplusplus

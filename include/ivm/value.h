@@ -14,11 +14,13 @@ enum {
     IVM_BOOL = 1,
     IVM_INT64 = 2,
     IVM_FLOAT64 = 3,   /* NaN equals NaN and sorts above every number; -0.0 is stored as 0.0 */
-    IVM_STRING = 4,    /* UTF-8, compared by bytes */
+    IVM_STRING = 4,    /* any bytes, compared as such; meant as UTF-8 (below) */
     IVM_DATE = 5,      /* days since 1970-01-01 */
     IVM_TIMESTAMP = 6, /* microseconds since 1970-01-01 00:00, UTC */
     IVM_DECIMAL_KIND = 7
 };
+/* Nothing checks that strings are UTF-8, and nothing needs it: length() counts the bytes that begin a character, lower() and upper() change a to z alone,
+ * all else takes them as bytes. Names must be UTF-8. */
 #define IVM_DECIMAL_PRECISION_MAX 38
 #define IVM_DECIMAL(precision, scale) ((ivm_type)(IVM_DECIMAL_KIND | (uint32_t)(precision) << 8 | (uint32_t)(scale) << 16))
 #define IVM_TYPE_KIND(type) ((type)&0xffu)

@@ -37,7 +37,7 @@ typedef struct ivm_view_options {
 /* Makes a view of a plan, filled from the rows its tables hold now. `options` may be NULL. Takes the plan: freed whatever the outcome. The engine owns *view:
  * valid until it is dropped or the engine closed. Cost: the plan computed once over the tables' rows.
  * Codes: a builder's cause for a NULL plan; unknown_table, unknown_column, ambiguous_column, type_mismatch, invalid_plan,
- * already_exists, overflow, unsupported, out_of_memory. */
+ * already_exists, overflow, unsupported (a limit of ivm/engine.h that the plan passes, too), out_of_memory. */
 IVM_API ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan, const ivm_view_options *options, ivm_view **view,
                                    ivm_error *error) IVM_MUST_CHECK;
 /* Who is told from now on (NULL: nobody), in place of what the options said: for views made by a restore. in_use from inside a callback. */
@@ -121,7 +121,7 @@ IVM_API size_t ivm_snapshot_chunks_count(const ivm_snapshot *snapshot);
 IVM_API ivm_status ivm_snapshot_chunk(ivm_snapshot *snapshot, size_t chunk, ivm_rows *rows, ivm_error *error) IVM_MUST_CHECK;
 
 /* The rows whose first `values_count` key columns equal the values: for an aggregate its group columns, for a table its key, for others
- * the leading columns. row_not_found where there is none. Takes no lock.
+ * the leading columns, IVM_TABLE_COLUMNS_MAX of them at most. row_not_found where there is none. Takes no lock.
  * By the whole key of an aggregate, a view, or a table with a key: O(1). The first look-up in one of them hashes the rows of its snapshot, O(rows); pushes
  * keep that from then on, at an entry of 12 to 23 bytes a row and some 50 ns a row that comes, for every later snapshot, until a thousand pushes went by
  * without a look-up. By leading columns alone, in a table without a key, and among changes, the first call on a snapshot hashes its rows, O(rows), later ones are O(1). */
