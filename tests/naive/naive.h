@@ -19,7 +19,7 @@ typedef __int128 naive_int;
 
 /* An ivm_status or this. */
 #define NAIVE_UNJUDGED IVM_STATUS_COUNT
-#define NAIVE_ROWS_MAX 100000u
+#define NAIVE_ROWS_MAX 20000u
 #define NAIVE_KEY_MAX 4u /* columns of a key, pairs of a fact */
 
 #define NAIVE_TRY(call)                                                                                                                    \

@@ -32,6 +32,18 @@ static ivm_status cells_read(const naive_table *table, const naive_change *chang
     return IVM_OK;
 }
 
+/* All that is wrong with a row, as bits. */
+static uint32_t row_mistakes(const naive_table *table, const naive_change *change)
+{
+    uint32_t bits = 0;
+    for (size_t i = 0; i < change->values_count && change->values_count == table->columns_count; i++) {
+        ivm_value cell;
+        bits |= naive_column_value(table->columns[i].type, &change->values[i], &cell) == IVM_OK ? 0 : NAIVE_BIT(IVM_TYPE_MISMATCH);
+        bits |= change->values[i].is_null && table->columns[i].not_null ? NAIVE_BIT(IVM_NULL_VIOLATION) : 0;
+    }
+    return bits;
+}
+
 static bool has_key(const naive_table *table, const ivm_value *row, const ivm_value *key)
 {
     bool same = true;
@@ -129,18 +141,20 @@ static void judge(naive_table *table, const naive_relation *delta, naive_verdict
     }
 }
 
-/* A change that cannot be read fails the batch before anything else of it is looked at. */
-static ivm_status first_mistake(const naive_database *database, const naive_change *changes, size_t changes_count)
+/* Changes that cannot be read fail the batch. Arrays of columns are looked at late, so that other changes may be found wrong first. */
+static uint32_t mistakes(const naive_database *database, const naive_change *changes, size_t changes_count)
 {
+    uint32_t bits = 0;
     for (size_t i = 0; i < changes_count; i++) {
         const naive_table *table = naive_table_find(database, changes[i].table);
-        if (!table) {
-            return IVM_UNKNOWN_TABLE;
-        }
         ivm_value *cells = naive_take(database->pool, (changes[i].values_count + NAIVE_KEY_MAX) * sizeof *cells);
-        NAIVE_TRY(cells_read(table, &changes[i], cells));
+        ivm_status status = table ? cells_read(table, &changes[i], cells) : IVM_UNKNOWN_TABLE;
+        bits |= status == IVM_OK ? 0 : NAIVE_BIT(status);
+        if (status == IVM_NULL_VIOLATION || status == IVM_TYPE_MISMATCH) {
+            bits |= row_mistakes(table, &changes[i]);
+        }
     }
-    return IVM_OK;
+    return bits;
 }
 
 naive_verdict naive_stage(naive_database *database, const naive_change *changes, size_t changes_count, naive_relation *deltas)
@@ -149,11 +163,7 @@ naive_verdict naive_stage(naive_database *database, const naive_change *changes,
     for (size_t t = 0; t < database->tables_count; t++) {
         naive_relation_init(&deltas[t], database->tables[t].columns_count);
     }
-    ivm_status mistake = first_mistake(database, changes, changes_count);
-    if (mistake != IVM_OK) {
-        verdict.must = NAIVE_BIT(mistake);
-        return verdict;
-    }
+    verdict.must = mistakes(database, changes, changes_count);
     for (size_t i = 0; i < changes_count; i++) {
         naive_table *table = naive_table_find(database, changes[i].table);
         ivm_status status = change_apply(database->pool, table, &changes[i], &deltas[table - database->tables]);
