@@ -35,6 +35,12 @@ void operations_say(const char *format, ...)
 _Noreturn void operations_wrong(operations *it, const char *format, ...)
 {
     va_list arguments;
+    for (size_t i = 0; i < it->expected.tables_count && operations_trace; i++) {
+        operations_relation_print(it->expected.tables[i].name, &it->expected.tables[i].rows, stderr);
+    }
+    for (size_t i = 0; i < it->expected.views_count && operations_trace; i++) {
+        operations_relation_print(it->expected.views[i].name, &it->expected.views[i].rows, stderr);
+    }
     va_start(arguments, format);
     fprintf(stderr, "operations: at byte %zu of %zu: ", it->at, it->size);
     vfprintf(stderr, format, arguments);

@@ -13,6 +13,8 @@
 #include "allocator.h"
 #include "naive.h"
 
+#include <stdio.h>
+
 #define HELD_MAX 4u
 #define POSITION_MAX 8u
 
@@ -69,6 +71,10 @@ ivm_type operations_type(operations *it);
 
 extern bool operations_trace; /* each operation is told on standard error */
 void operations_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* As text (operations_tell.c). */
+void operations_value_print(const ivm_value *value, FILE *out);
+void operations_relation_print(const char *what, const naive_relation *rows, FILE *out);
+void operations_plan_print(const naive_plan *plan, unsigned depth, FILE *out);
 /* Tells and aborts. */
 _Noreturn void operations_wrong(operations *it, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Counts that something was exercised, by a name that is a literal. */
@@ -111,6 +117,7 @@ void operations_audit(operations *it);
 void operations_let_go(operations *it);
 void operations_told_forget(operations *it);
 
+bool operations_weights_great(const operations *it);
 ivm_table *operations_table(operations *it, const char *name);
 ivm_view *operations_view(operations *it, const char *name);
 

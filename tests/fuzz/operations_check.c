@@ -55,31 +55,16 @@ void operations_snapshot_take(operations *it, ivm_snapshot *snapshot, naive_rela
 
 /* ---- Comparing --------------------------------------------------------------------------------------------------------------------- */
 
-static void relation_print(const char *what, const naive_relation *rows)
-{
-    fprintf(stderr, "%s:\n", what);
-    for (size_t r = 0; r < rows->count && r < 40; r++) {
-        fprintf(stderr, "  %lld (", (long long)rows->weights[r]);
-        for (size_t c = 0; c < rows->width; c++) {
-            const ivm_value *cell = &naive_row(rows, r)[c];
-            char text[64];
-            if (!cell->is_null && cell->type == IVM_STRING) {
-                fprintf(stderr, "%s\"%.*s\"", c ? ", " : "", (int)cell->as.string.size, cell->as.string.bytes);
-            } else {
-                ivm_value_format(cell, text, sizeof text);
-                fprintf(stderr, "%s%s", c ? ", " : "", text);
-            }
-        }
-        fputs(")\n", stderr);
-    }
-}
-
 static void relations_agree(operations *it, const char *what, const char *name, naive_relation *got, const naive_relation *want)
 {
     naive_consolidate(got);
     if (!naive_relations_equal(got, want)) {
-        relation_print("expected", want);
-        relation_print("found", got);
+        operations_relation_print("expected", want, stderr);
+        operations_relation_print("found", got, stderr);
+        const naive_view *view = naive_view_find(&it->expected, name);
+        if (view) {
+            operations_plan_print(view->plan, 0, stderr);
+        }
         operations_wrong(it, "%s of %s differ", what, name);
     }
 }

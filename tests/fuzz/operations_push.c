@@ -207,13 +207,8 @@ static void batch_say(const changes_list *list)
         const naive_change *change = &list->changes[i];
         operations_say("  %s %s %lld (", kinds[change->change], change->table, (long long)change->weight);
         for (size_t c = 0; c < change->values_count; c++) {
-            char text[64];
-            if (change->values[c].type == IVM_STRING && !change->values[c].is_null) {
-                operations_say("%s\"%.*s\"", c ? ", " : "", (int)change->values[c].as.string.size, change->values[c].as.string.bytes);
-            } else {
-                ivm_value_format(&change->values[c], text, sizeof text);
-                operations_say("%s%s", c ? ", " : "", text);
-            }
+            operations_say("%s", c ? ", " : "");
+            operations_value_print(&change->values[c], stderr);
         }
         operations_say(")\n");
     }
@@ -293,7 +288,7 @@ void operations_refresh(operations *it)
     }
     operations_say("refresh %s: %s\n", drawn->name, ivm_status_name(got));
     operations_count_status(deferred ? "refresh" : "refresh of an immediate view", got);
-    if (got != want) {
+    if (got != want && !(got == IVM_OVERFLOW && operations_weights_great(it))) {
         operations_wrong(it, "refresh %s: %s (%s), expected %s", drawn->name, ivm_status_name(got), got == IVM_OK ? "" : it->error.message,
                          ivm_status_name(want));
     }

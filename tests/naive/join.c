@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Products past this are taken as this: past int64 for good, and an overflow where the combination is a row in the end. */
+#define WEIGHT_MAX ((naive_int)1 << 100)
+
 typedef struct joining {
     naive_pool *pool;
     const naive_plan *plan;
@@ -75,8 +78,8 @@ static ivm_status combine(joining *it, size_t level, naive_int weight)
         if (!hold) {
             continue;
         }
-        if (!naive_multiply(weight, input->weights[r], &product)) {
-            return IVM_OVERFLOW;
+        if (!naive_multiply(weight, input->weights[r], &product) || product > WEIGHT_MAX || product < -WEIGHT_MAX) {
+            product = (weight < 0) == (input->weights[r] < 0) ? WEIGHT_MAX : -WEIGHT_MAX;
         }
         NAIVE_TRY(combine(it, level + 1, product));
     }

@@ -20,15 +20,15 @@ static int orders_compare(const naive_plan *plan, const ivm_value *a, const ivm_
     return 0;
 }
 
-/* Partitions, orders and the row itself, side by side. */
+/* Partitions and orders side by side, of the rows that are there; of others nothing is computed. */
 static ivm_status keys_make(naive_pool *pool, const naive_plan *plan, const naive_relation *input, naive_relation *keys)
 {
     ivm_value *row = naive_take(pool, keys->width * sizeof *row);
     for (size_t r = 0; r < input->count; r++) {
-        for (size_t i = 0; i < plan->partitions_count; i++) {
+        for (size_t i = 0; i < plan->partitions_count && input->weights[r] > 0; i++) {
             NAIVE_TRY(naive_compute(pool, plan->partitions[i], naive_row(input, r), &row[i]));
         }
-        for (size_t i = 0; i < plan->orders_count; i++) {
+        for (size_t i = 0; i < plan->orders_count && input->weights[r] > 0; i++) {
             NAIVE_TRY(naive_compute(pool, plan->orders[i].value, naive_row(input, r), &row[plan->partitions_count + i]));
         }
         NAIVE_TRY(naive_row_add(keys, row, input->weights[r]));
