@@ -293,10 +293,9 @@ static void find_check(operations *it, const char *name, ivm_snapshot *snapshot,
     naive_relation want, got;
     ivm_rows found = { 0 };
     const ivm_type *types = types_of(it, snapshot);
+    const ivm_value *row = rows->count ? naive_row(rows, operations_pick(it, (unsigned)rows->count)) : NULL;
     for (size_t c = 0; c < count; c++) {
-        bool present = rows->count && operations_pick(it, 8);
-        values[c] = present ? naive_row(rows, operations_pick(it, (unsigned)rows->count))[columns[c]]
-                            : operations_value(it, types[columns[c]], true);
+        values[c] = row && operations_pick(it, 8) ? row[columns[c]] : operations_value(it, types[columns[c]], true);
     }
     naive_relation_init(&want, rows->width);
     naive_relation_init(&got, rows->width);

@@ -86,10 +86,43 @@ static int64_t weight_draw(operations *it, bool may_be_great)
     return byte > 252 && may_be_great ? (byte % 2 ? INT64_MAX : INT64_MIN + 1) : weights[byte % 12];
 }
 
+/* What is drawn as it is, or mostly as what the table takes: no deletion from a table that only grows, and in place of a row of a key that is
+ * there an upsert. */
+static ivm_change kind_fit(operations *it, const naive_table *table, ivm_change drawn, const ivm_value *values)
+{
+    if (table->append_only && drawn != IVM_INSERT && drawn != IVM_WEIGHTED && operations_pick(it, 8)) {
+        drawn = IVM_INSERT;
+    }
+    if (drawn != IVM_INSERT || !table->key_count || !operations_pick(it, 8)) {
+        return drawn;
+    }
+    for (size_t r = 0; r < table->rows.count; r++) {
+        bool same = true;
+        for (size_t k = 0; k < table->key_count; k++) {
+            const ivm_value *a = &naive_row(&table->rows, r)[table->key[k]], *b = &values[table->key[k]];
+            same &= (b->is_null || a->type == b->type) && naive_compare(a, b) == 0;
+        }
+        if (same) {
+            return table->append_only ? IVM_DELETE_KEY : IVM_UPSERT; /* no row at all, or the new one */
+        }
+    }
+    return drawn;
+}
+
+static void change_fit(operations *it, const naive_table *table, naive_change change, changes_list *list)
+{
+    ivm_change fit = change.change == IVM_DELETE_KEY ? IVM_DELETE_KEY : kind_fit(it, table, change.change, change.values);
+    bool left_out = fit == IVM_DELETE_KEY && change.change != IVM_DELETE_KEY;
+    change.change = fit;
+    if (!left_out) {
+        change_add(list, change);
+    }
+}
+
 static void part_draw(operations *it, changes_list *list)
 {
     const naive_table *table = &it->expected.tables[operations_pick(it, (unsigned)it->expected.tables_count)];
-    unsigned drawn = operations_pick(it, 16), rows = 1 + operations_pick(it, 4);
+    unsigned drawn = operations_pick(it, 16), rows = 1 + operations_pick(it, 3);
     bool keyed = table->key_count || operations_once_in(it, 60);
     for (unsigned r = 0; r < rows; r++) {
         naive_change change = { .table = table->name, .weight = 1, .values_count = table->columns_count };
@@ -111,13 +144,16 @@ static void part_draw(operations *it, changes_list *list)
             change.values = key_draw(it, table);
             change.values_count = table->key_count;
         }
-        change.values_count -= operations_once_in(it, 200) && change.values_count > 1;
-        change_add(list, change);
+        if (operations_once_in(it, 200) && change.values_count > 1) {
+            change.values_count--;
+            change_add(list, change);
+        } else {
+            change_fit(it, table, change, list);
+        }
         if (drawn >= 7 && drawn < 10 && operations_pick(it, 2)) { /* an update: the row comes back changed */
             change.change = IVM_INSERT;
             change.values = present_row(it, table, true);
-            change.values_count = table->columns_count;
-            change_add(list, change);
+            change_fit(it, table, change, list);
         }
     }
 }
@@ -242,7 +278,7 @@ void operations_push(operations *it)
     for (size_t i = 0; i < list.count; i++) {
         operations_count(kinds[list.changes[i].change]);
     }
-    ivm_status status = operations_once_in(it, 6) ? push_failing(it, &list, 1 + operations_byte(it)) : IVM_OUT_OF_MEMORY;
+    ivm_status status = operations_once_in(it, 6) ? push_failing(it, &list, 1 + operations_pick(it, 30)) : IVM_OUT_OF_MEMORY;
     if (status == IVM_OUT_OF_MEMORY) {
         operations_check(it, false); /* nothing has changed */
         status = ivm_push_batch(it->engine, operations_batch(it, list.changes, list.count), NULL, &it->error);
@@ -277,7 +313,7 @@ void operations_refresh(operations *it)
         return;
     }
     ivm_view *view = operations_view(it, drawn->name);
-    unsigned nth = operations_once_in(it, 6) ? 1 + operations_byte(it) : 0;
+    unsigned nth = operations_once_in(it, 4) ? 1 + operations_pick(it, 16) : 0;
     test_allocator_arm(&it->allocator, nth);
     ivm_status got = ivm_refresh_view(view, NULL, &it->error);
     test_allocator_disarm(&it->allocator);

@@ -17,7 +17,7 @@ void operations_value_print(const ivm_value *value, FILE *out)
 void operations_relation_print(const char *what, const naive_relation *rows, FILE *out)
 {
     fprintf(out, "%s:\n", what);
-    for (size_t r = 0; r < rows->count && r < 40; r++) {
+    for (size_t r = 0; r < rows->count && r < 24; r++) {
         fprintf(out, "  %lld (", (long long)rows->weights[r]);
         for (size_t c = 0; c < rows->width; c++) {
             fputs(c ? ", " : "", out);

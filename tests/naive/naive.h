@@ -20,7 +20,8 @@ typedef __int128 naive_int;
 /* An ivm_status or this. */
 #define NAIVE_UNJUDGED IVM_STATUS_COUNT
 #define NAIVE_ROWS_MAX 20000u
-#define NAIVE_KEY_MAX 4u /* columns of a key, pairs of a fact */
+#define NAIVE_ROWS_KEPT_MAX 2000u /* of what a node gives: enough for what two of them come to */
+#define NAIVE_KEY_MAX 4u          /* columns of a key, pairs of a fact */
 
 #define NAIVE_TRY(call)                                                                                                                    \
     do {                                                                                                                                   \
