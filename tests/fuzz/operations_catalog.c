@@ -302,7 +302,8 @@ void operations_view_create(operations *it)
     operations_say("view %s%s: %s (expected %s)\n", name, options.refresh == IVM_DEFERRED ? " deferred" : "", ivm_status_name(got),
                    ivm_status_name(want));
     bool great = got == IVM_OVERFLOW && operations_weights_great(it);
-    if ((got == IVM_UNSUPPORTED && reads_transient(it, plan)) || (great && want == IVM_OK)) {
+    bool refused = got == IVM_UNSUPPORTED || got == IVM_OVERFLOW; /* that, too, where rows it would need are not there */
+    if ((refused && reads_transient(it, plan)) || (great && want == IVM_OK)) {
         operations_count(great ? "view refused for great weights" : "view refused over a transient table");
         naive_database_free(&copy);
         return;
