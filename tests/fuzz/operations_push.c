@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHANGES_MAX 64u
+#define CHANGES_MAX 400u
+#define BULK_MAX 260u /* rows at once: more than a page, a block, a group of slots */
 
 /* ---- Drawing ----------------------------------------------------------------------------------------------------------------------- */
 
@@ -117,6 +118,28 @@ static void change_fit(operations *it, const naive_table *table, naive_change ch
     if (!left_out) {
         change_add(list, change);
     }
+}
+
+/* Many rows from one byte; keys ascend, so that a keyed table takes them. */
+static void bulk_draw(operations *it, changes_list *list)
+{
+    const naive_table *table = &it->expected.tables[operations_pick(it, (unsigned)it->expected.tables_count)];
+    uint8_t bytes[64];
+    uint32_t random = operations_byte(it);
+    operations drawn = { .data = bytes, .size = sizeof bytes, .pool = it->pool, .expected = it->expected };
+    unsigned count = 1 + operations_pick(it, BULK_MAX / 2) * 2, first = operations_pick(it, 3) * 1000;
+    for (unsigned r = 0; r < count; r++) {
+        for (size_t i = 0; i < sizeof bytes; i++) {
+            random = random * 1103515245 + 12345;
+            bytes[i] = (uint8_t)(random >> 16);
+        }
+        drawn.at = 0;
+        ivm_value *row = (ivm_value *)row_draw(&drawn, table);
+        row[0] = table->key_count ? ivm_int64(100 + first + r) : row[0];
+        change_add(list, (naive_change){ table->name, IVM_INSERT, 1, row, table->columns_count });
+    }
+    it->pool = drawn.pool;
+    operations_count("change of many rows");
 }
 
 static void part_draw(operations *it, changes_list *list)
@@ -297,6 +320,9 @@ void operations_push(operations *it)
     changes_list list = { .count = 0 };
     for (unsigned parts = it->expected.tables_count ? operations_pick(it, 5) : 0; parts > 0; parts--) {
         part_draw(it, &list);
+    }
+    if (it->expected.tables_count && operations_once_in(it, 90)) {
+        bulk_draw(it, &list);
     }
     naive_database after;
     naive_verdict verdict = foresee(it, &list, &after);
