@@ -15,18 +15,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct {
-    const char *file; /* under way; NULL: the input of `seed` */
-    uint64_t seed, executions;
-} under_way;
+static char under_way[512]; /* what to tell if it fails */
+static uint64_t executions;
 
 static void failed(int number)
 {
-    char text[512];
-    int size = under_way.file ? snprintf(text, sizeof text, "failed (signal %d) with %s\n", number, under_way.file)
-                              : snprintf(text, sizeof text, "failed (signal %d) with --seed %llu --inputs 1\n", number,
-                                         (unsigned long long)under_way.seed);
-    ssize_t written = write(STDERR_FILENO, text, size < (int)sizeof text ? (size_t)size : sizeof text - 1);
+    size_t size = strlen(under_way);
+    ssize_t written = write(STDERR_FILENO, under_way, size);
     signal(number, SIG_DFL);
     raise(number);
     _exit(written > 0 ? 1 : 2);
@@ -55,7 +50,7 @@ static void run(const uint8_t *bytes, size_t size)
     memcpy(copy, bytes, size);
     LLVMFuzzerTestOneInput(copy, size);
     free(copy);
-    under_way.executions++;
+    executions++;
 }
 
 static void drawn_run(uint64_t seed, size_t size_max, const char *write_to)
@@ -74,7 +69,7 @@ static void drawn_run(uint64_t seed, size_t size_max, const char *write_to)
         fwrite(bytes, 1, size, out);
         fclose(out);
     }
-    under_way.seed = seed;
+    snprintf(under_way, sizeof under_way, "failed with --seed %llu --inputs 1 --size %zu\n", (unsigned long long)seed, size_max);
     run(bytes, size);
     free(bytes);
 }
@@ -106,9 +101,8 @@ static void path_run(const char *path)
     }
     size_t size = fread(bytes, 1, sizeof bytes, file);
     fclose(file);
-    under_way.file = path;
+    snprintf(under_way, sizeof under_way, "failed with %s\n", path);
     run(bytes, size);
-    under_way.file = NULL;
 }
 
 typedef struct asked {
@@ -163,7 +157,7 @@ int main(int argc, char **argv)
     if (it.counts) {
         operations_counts_print();
     }
-    bool all = under_way.executions < 2000 || operations_counts_complete();
-    printf("%llu executions\n", (unsigned long long)under_way.executions);
+    bool all = executions < 2000 || operations_counts_complete();
+    printf("%llu executions\n", (unsigned long long)executions);
     return all ? 0 : 1;
 }

@@ -81,7 +81,7 @@ bool naive_plan_reads(const naive_plan *plan, const char *name)
 
 static ivm_expr *expr_build(const naive_expr *expr)
 {
-    ivm_expr *arguments[64];
+    ivm_expr *arguments[64] = { NULL };
     if (expr->kind == NAIVE_COLUMN) {
         return ivm_column(expr->name);
     }
@@ -168,7 +168,7 @@ static ivm_plan *top_build(const naive_plan *plan, ivm_plan *input)
 
 static ivm_plan *plan_build(naive_pool *pool, const naive_plan *plan)
 {
-    ivm_plan *inputs[IVM_JOIN_LEAVES_MAX];
+    ivm_plan *inputs[IVM_JOIN_LEAVES_MAX] = { NULL };
     assert(plan->inputs_count <= IVM_JOIN_LEAVES_MAX);
     for (size_t i = 0; i < plan->inputs_count; i++) {
         inputs[i] = plan_build(pool, plan->inputs[i]);
