@@ -160,6 +160,7 @@ ivm_status naive_evaluate(naive_pool *pool, const naive_database *database, cons
         status = operate(pool, database, plan, inputs, out);
         naive_consolidate(out);
         status = status == IVM_OK && out->count > NAIVE_ROWS_KEPT_MAX ? NAIVE_UNJUDGED : status;
+        status = status == IVM_OVERFLOW && part ? NAIVE_UNJUDGED : status; /* the rows it is of may find no partner in the whole join */
         status = status == IVM_OK && !part ? naive_weights_check(out) : status;
     }
     for (size_t i = 0; i < plan->inputs_count; i++) {
