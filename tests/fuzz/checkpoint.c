@@ -189,7 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ivm_checkpoint_info info = { .version = IVM_CHECKPOINT_INFO_VERSION };
     NEED(from.bytes);
     memcpy(from.bytes, data, size);
-    (void)ivm_checkpoint_inspect(stream_read, &from, &info, NULL);
+    ignore(ivm_checkpoint_inspect(stream_read, &from, &info, NULL));
     restore_and_use(&from);
     seal(from.bytes, size);
     if (size && memcmp(from.bytes, data, size) != 0) {

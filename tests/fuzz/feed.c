@@ -14,6 +14,7 @@
 /* ---- Memory ------------------------------------------------------------------------------------------------------------------------ */
 
 static _Atomic size_t held;
+static unsigned engines_open;
 
 static bool fits(size_t size)
 {
@@ -60,13 +61,14 @@ ivm_engine *feed_open(uint64_t hash_seed)
     options.allocator = (ivm_allocator){ allocate, resize, release, NULL };
     options.hash_seed = hash_seed;
     NEED(ivm_engine_open(&options, &engine, NULL) == IVM_OK);
+    engines_open++;
     return engine;
 }
 
 void feed_close(ivm_engine *engine)
 {
     NEED(ivm_engine_close(engine, NULL) == IVM_OK);
-    NEED(atomic_load(&held) == 0);
+    NEED(--engines_open || atomic_load(&held) == 0);
 }
 
 /* ---- Rows -------------------------------------------------------------------------------------------------------------------------- */
@@ -172,7 +174,7 @@ static void snapshot_read(ivm_snapshot *snapshot)
             }
         }
         if (rows.rows_count) {
-            (void)ivm_snapshot_find(snapshot, &key, 1, &rows, NULL);
+            ignore(ivm_snapshot_find(snapshot, &key, 1, &rows, NULL));
             break;
         }
     }
@@ -182,7 +184,7 @@ static void snapshot_read(ivm_snapshot *snapshot)
 static void view_look(ivm_view *view)
 {
     ivm_snapshot *snapshot;
-    (void)ivm_refresh_view(view, NULL, NULL);
+    ignore(ivm_refresh_view(view, NULL, NULL));
     if (ivm_read_view(view, &snapshot, NULL) == IVM_OK) {
         snapshot_read(snapshot);
     }

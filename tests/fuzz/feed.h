@@ -9,7 +9,7 @@
 
 /* An engine without tables; its memory is counted. */
 ivm_engine *feed_open(uint64_t hash_seed);
-/* Ends the process where anything is left of it. */
+/* The last one: ends the process where any memory is left. */
 void feed_close(ivm_engine *engine);
 
 /* A batch for each table, in order: some rows come, some that are there go. All drawn from the seed. */

@@ -26,4 +26,10 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t size_max);
         }                                                                                                                                  \
     } while (0)
 
+/* For calls that may well fail. */
+static inline void ignore(int status)
+{
+    (void)status;
+}
+
 #endif
