@@ -122,9 +122,26 @@ static size_t put(uint8_t *data, size_t size, size_t size_max, size_t at, const 
 
 static size_t words_put(uint8_t *data, size_t size, size_t size_max, size_t at)
 {
-    static const char *const words[] = { "0",  "-1",   "9223372036854775807", "-9223372036854775808", "1e308", "1e400", "\"", "[",
-                                         "{",  "]",    "}",                   "null",                 "\\u0000", "\xff", ",",  ":",
-                                         "\\", "true", "[[[[[[[[[[[[[[[[",      "18446744073709551616" };
+    static const char *const words[] = { "0",
+                                         "-1",
+                                         "9223372036854775807",
+                                         "-9223372036854775808",
+                                         "1e308",
+                                         "1e400",
+                                         "\"",
+                                         "[",
+                                         "{",
+                                         "]",
+                                         "}",
+                                         "null",
+                                         "\\u0000",
+                                         "\xff",
+                                         ",",
+                                         ":",
+                                         "\\",
+                                         "true",
+                                         "[[[[[[[[[[[[[[[[",
+                                         "18446744073709551616" };
     const char *word = words[draw(sizeof words / sizeof *words)];
     return put(data, size, size_max, at, (const uint8_t *)word, strlen(word));
 }

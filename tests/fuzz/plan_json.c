@@ -17,8 +17,8 @@ static ivm_table *table_make(ivm_engine *engine, const char *name, const ivm_tab
 /* t: every type, a key. u: a bag of children of t. w: weights below zero. log: append only. gone: not kept, children of log. */
 static void tables_make(ivm_engine *engine)
 {
-    static const ivm_column_definition t[] = { { "id", IVM_INT64, true },   { "n", IVM_INT64 },  { "x", IVM_FLOAT64 },
-                                               { "s", IVM_STRING },         { "d", IVM_DATE },   { "w", IVM_TIMESTAMP },
+    static const ivm_column_definition t[] = { { "id", IVM_INT64, true },   { "n", IVM_INT64 }, { "x", IVM_FLOAT64 },
+                                               { "s", IVM_STRING },         { "d", IVM_DATE },  { "w", IVM_TIMESTAMP },
                                                { "m", IVM_DECIMAL(10, 2) }, { "b", IVM_BOOL } };
     static const ivm_column_definition u[] = { { "id", IVM_INT64 }, { "t", IVM_INT64 }, { "s", IVM_STRING } };
     ivm_table *parent = table_make(engine, "t", &(ivm_table_options){ .columns = t, .columns_count = 8, .key = "id" });
