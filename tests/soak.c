@@ -306,7 +306,7 @@ static void push(void)
 static void burst(uint64_t rows)
 {
     const world *to = &it.worlds[0];
-    uint64_t random = it.random;
+    uint64_t random = it.random, changes = it.changes;
     for (int pass = 0; pass < 2; pass++) {
         it.random = random;
         NEED(ivm_batch_create(to->engine, &it.batches[0], &error) == IVM_OK, error.message);
@@ -317,6 +317,7 @@ static void burst(uint64_t rows)
         NEED(ivm_push_batch(to->engine, it.batches[0], NULL, &error) == IVM_OK, error.message);
         it.pushes++;
     }
+    it.changes = changes;
 }
 
 /* ---- Snapshots ------------------------------------------------------------------------------------------------------------------------- */

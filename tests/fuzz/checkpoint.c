@@ -143,16 +143,30 @@ static ivm_status stream_write(void *context, const void *bytes, size_t size)
     return IVM_OK;
 }
 
+static ivm_error error;
+
 static ivm_status restore(ivm_engine *engine, stream *from)
 {
-    ivm_error error = IVM_ERROR_INIT;
+    error = (ivm_error)IVM_ERROR_INIT;
     from->at = 0;
     ivm_status status = ivm_restore(engine, stream_read, from, &error);
     NEED(status == IVM_OK || (error.status == status && error.message[0] && !strchr(error.message, '\n')));
     return status;
 }
 
-/* An engine that holds what the stream says is as good as any: the same stream goes into it again, it takes pushes, and what it saves restores. */
+static void again(stream *saved)
+{
+    ivm_engine *other = feed_open(12);
+    if (restore(other, saved) != IVM_OK) {
+        fprintf(stderr, "what was restored is saved as what does not restore: %s\n", error.message);
+        abort();
+    }
+    feed_push(other, 4);
+    feed_close(other);
+}
+
+/* An engine that holds what the stream says is as good as any: the same stream goes into it again, it takes pushes, and what it saves, unless counts
+ * were lies, restores. */
 static void use(ivm_engine *engine, stream *from)
 {
     stream saved = { 0 };
@@ -163,11 +177,11 @@ static void use(ivm_engine *engine, stream *from)
     feed_push(engine, 2);
     feed_push(engine, 3);
     feed_look(engine);
-    NEED(ivm_checkpoint(engine, stream_write, &saved, NULL, NULL) == IVM_OK);
-    ivm_engine *other = feed_open(12);
-    NEED(restore(other, &saved) == IVM_OK);
-    feed_push(other, 4);
-    feed_close(other);
+    ivm_status status = ivm_checkpoint(engine, stream_write, &saved, NULL, &error);
+    NEED(status == IVM_OK || status == IVM_CORRUPT);
+    if (status == IVM_OK) {
+        again(&saved);
+    }
     free(saved.bytes);
 }
 

@@ -1,9 +1,9 @@
 /* Runs a fuzz target without libFuzzer, with any compiler: every file of the directories given, then `--mutations` inputs made from them.
  *
- *     fuzz_NAME [--seed S] [--mutations N] [--size-max BYTES] DIRECTORY|FILE...
+ *     fuzz_NAME [--seed S] [--mutations N] [--size-max BYTES] [--tell] DIRECTORY|FILE...
  *
  * Mutation i is drawn from seed S + i alone, so that --seed S+i --mutations 1 makes it again. Standard error is silenced meanwhile (targets read what is wrong on
- * purpose); which input was under way when a check failed is told on standard output. The last line is "N executions". */
+ * purpose) but for --tell; which input was under way when a check failed is told on standard output. The last line is "N executions". */
 #include "fuzz.h"
 
 #include <dirent.h>
@@ -48,7 +48,7 @@ static void failed(int signal_number)
 
 static void usage(const char *what)
 {
-    fprintf(stderr, "usage: fuzz_NAME [--seed S] [--mutations N] [--size-max BYTES] DIRECTORY|FILE...\n%s\n", what);
+    fprintf(stderr, "usage: fuzz_NAME [--seed S] [--mutations N] [--size-max BYTES] [--tell] DIRECTORY|FILE...\n%s\n", what);
     exit(2);
 }
 
@@ -219,12 +219,13 @@ static void mutation_run(uint64_t seed)
 
 /* ---- The program ------------------------------------------------------------------------------------------------------------------- */
 
-static void silence(bool on)
+static void silence(void)
 {
     fflush(stderr);
-    int to = on ? open("/dev/null", O_WRONLY) : it.told;
-    NEED(to >= 0 && dup2(to, STDERR_FILENO) >= 0);
-    close(to);
+    it.told = dup(STDERR_FILENO);
+    int nowhere = open("/dev/null", O_WRONLY);
+    NEED(it.told >= 0 && nowhere >= 0 && dup2(nowhere, STDERR_FILENO) >= 0);
+    close(nowhere);
 }
 
 static uint64_t number(const char *text)
@@ -240,9 +241,12 @@ static uint64_t number(const char *text)
 int main(int argc, char **argv)
 {
     uint64_t seed = 1, mutations = 0;
+    bool tells = false;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--seed") == 0) {
             seed = number(argv[++i]);
+        } else if (strcmp(argv[i], "--tell") == 0) {
+            tells = true;
         } else if (strcmp(argv[i], "--mutations") == 0) {
             mutations = number(argv[++i]);
         } else if (strcmp(argv[i], "--size-max") == 0) {
@@ -254,8 +258,9 @@ int main(int argc, char **argv)
     if (it.count == 0) {
         usage("there is no input");
     }
-    it.told = dup(STDERR_FILENO);
-    silence(getenv("FUZZ_TELLS") == NULL);
+    if (!tells) {
+        silence();
+    }
     signal(SIGABRT, failed);
     signal(SIGSEGV, failed);
     for (size_t i = 0; i < it.count; i++) {
@@ -266,7 +271,6 @@ int main(int argc, char **argv)
     for (uint64_t i = 0; i < mutations; i++) {
         mutation_run(seed + i);
     }
-    silence(false);
     for (size_t i = 0; i < it.count; i++) {
         free(it.inputs[i].name);
         free(it.inputs[i].bytes);
