@@ -1,6 +1,8 @@
 /* The allocator for tests: malloc with 16 bytes before each block that hold its size and a mark. */
 #include "allocator.h"
 
+#include "figure.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,7 +86,11 @@ void test_allocator_arm(test_allocator *allocator, uint64_t n)
 bool test_allocator_disarm(test_allocator *allocator)
 {
     atomic_store(&allocator->fuse, 0);
-    return atomic_load(&allocator->failed);
+    bool failed = atomic_load(&allocator->failed);
+    if (failed) {
+        figure_add("allocations failed", 1);
+    }
+    return failed;
 }
 
 bool test_allocator_is_clean(const test_allocator *allocator)

@@ -6,6 +6,7 @@
  *     test_soak [--changes N] [--seed S] [--threads N] [--burst ROWS] [--each]
  *
  * --burst: now and then so many rows come in one batch and go in the next. --each: a line for every tenth of the way. */
+#include "figure.h"
 #include "ivm/ivm.h"
 
 #include <inttypes.h>
@@ -493,6 +494,7 @@ int main(int argc, char **argv)
     uint64_t ran = bytes_held(&it.worlds[0]), fresh = bytes_held(&it.worlds[1]);
     printf("%" PRIu64 " changes, %" PRIu64 " pushes: %" PRIu64 " bytes held, %" PRIu64 " by a fresh engine (%+.1f %%)\n", it.changes,
            it.pushes, ran, fresh, 100.0 * ((double)ran / (double)fresh - 1));
+    figure_add("changes soaked", it.changes);
     NEED(ivm_engine_close(it.worlds[0].engine, &error) == IVM_OK, error.message);
     NEED(ivm_engine_close(it.worlds[1].engine, &error) == IVM_OK, error.message);
     return ran * 100 <= fresh * (100 + SLACK) ? 0 : 1;

@@ -1,6 +1,7 @@
 /* Checkpoints that go wrong: a stream that was damaged or cut, a caller's function that fails or calls the engine, memory that ends. The engine is what it
  * was then. */
 #include "checkpoint_case.h"
+#include "figure.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -72,6 +73,8 @@ Test(plan_checkpoint_broken, every_damaged_byte_and_every_cut_is_found_out)
             cr_assert_null(ivm_fact_next(empty.engine, NULL));
         }
     }
+    figure_add("bytes of checkpoints flipped", size);
+    figure_add("lengths of checkpoints cut", size);
     ivm_table *none = NULL;
     cr_expect_eq(ivm_table_find(empty.engine, "d", &none, &empty.error), IVM_UNKNOWN_TABLE);
     cr_expect_leq(empty.allocator.blocks, blocks + 8, "%ld blocks more", (long)(empty.allocator.blocks - blocks)); /* arenas */
@@ -119,6 +122,7 @@ Test(plan_checkpoint_broken, any_call_of_the_stream_may_fail)
         }
     }
     cr_expect_gt(saved.fails_at, 50u);
+    figure_add("reads and writes of checkpoints failed", saved.calls + saved.fails_at - 1);
     case_save(&one.it, &one.own);
     free(one.rows);
     one.rows = case_contents(&one.it);
