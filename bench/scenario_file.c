@@ -21,7 +21,7 @@ static size_t string_length(const char *text, const char *end)
 static size_t number_length(const char *text, const char *end)
 {
     const char *at = text;
-    while (at < end && (isdigit((unsigned char)*at) || strchr("+-.eE", *at))) {
+    while (at < end && (isdigit((unsigned char)*at) || memchr("+-.eE", *at, 5))) {
         at++;
     }
     return (size_t)(at - text);
