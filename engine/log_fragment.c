@@ -78,6 +78,7 @@ bool ivm__fragment_is_sound(const ivm__fragment *fragment, uint64_t segment)
     bool first = fragment->flags & IVM__FRAGMENT_FIRST, last = fragment->flags & IVM__FRAGMENT_LAST;
     return fragment->magic == FRAGMENT_MAGIC && fragment->hash == fragment_hash(fragment, segment) && fragment->kind && !fragment->zero &&
            fragment->flags <= (IVM__FRAGMENT_FIRST | IVM__FRAGMENT_LAST) && first == (fragment->index == 0) &&
+           fragment->synced <= fragment->sequence && /* records that were not there yet cannot have been on the disk */
            (last ? fragment->size <= IVM__FRAGMENT_BYTES : fragment->size == IVM__FRAGMENT_BYTES);
 }
 
