@@ -122,6 +122,10 @@ ivm_status ivm_batch_columns(ivm_batch *batch, ivm_table *table, ivm_change chan
     if (rows->rows_count == 0) {
         return IVM_OK;
     }
+    if (rows->rows_count > IVM_BATCH_ROWS_MAX) {
+        return ivm__fail(&batch->mistake, IVM_OVERFLOW, "table %s: %zu rows in one batch, at most %u", table->name, rows->rows_count,
+                         IVM_BATCH_ROWS_MAX);
+    }
     if (!rows->columns) {
         return ivm__fail(&batch->mistake, IVM_INVALID_ARGUMENT, "table %s: rows without columns", table->name);
     }

@@ -288,6 +288,9 @@ static ivm_status part_for(ivm_batch *batch, ivm_table *table, ivm_change change
         }
         IVM_TRY(owned_make(batch, *part));
     }
+    if ((*part)->rows_count == IVM_BATCH_ROWS_MAX) {
+        return ivm__fail(&batch->mistake, IVM_OVERFLOW, "table %s: more than %u rows in one batch", table->name, IVM_BATCH_ROWS_MAX);
+    }
     if ((*part)->rows_count == (*part)->owned->capacity && rows_grow(&batch->memory, *part) != IVM_OK) {
         return ivm__fail_memory(&batch->mistake);
     }

@@ -14,6 +14,7 @@
 #define IVM__BLOCK_H
 
 #include "bytes.h"
+#include "cancel.h"
 #include "compress.h"
 
 #define IVM__BLOCK_BYTES (128u << 10)
@@ -63,6 +64,7 @@ typedef struct ivm__block_writer {
     uint64_t hash, blocks_count, raw_bytes;
     ivm_status status; /* of what failed first */
     ivm_error *error;
+    ivm__cancel cancel; /* looked at before each block; zeroed: nobody asks */
 } ivm__block_writer;
 
 /* Writes the head. Where it says compressed: unsupported in a library without. Deinit it, whatever the outcome. */
@@ -94,6 +96,7 @@ typedef struct ivm__block_reader {
     uint64_t hash, blocks_count, raw_bytes;
     uint64_t at, block_at; /* bytes read, and those before the present block */
     bool placed;           /* the error says where */
+    ivm__cancel cancel;    /* looked at before each block; zeroed: nobody asks */
 } ivm__block_reader;
 
 /* Reads the head. Corrupt where it is none; unsupported where it is one of a later format, or compressed in a library without. Deinit it, whatever the

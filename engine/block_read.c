@@ -85,6 +85,7 @@ static ivm_status block_take(ivm__block_reader *reader, ivm__section section)
     ivm__block_header header;
     reader->section = section;
     reader->block_at = reader->at;
+    IVM_TRY(ivm__cancel_poll(&reader->cancel, reader->feed.error));
     IVM_TRY(bytes_take(reader, &header, sizeof header));
     if (!header_is_sound(reader, &header)) {
         return reader_fail(reader, "a header that cannot be");

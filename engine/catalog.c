@@ -1,6 +1,7 @@
 /* Names: how tables, views and columns are found and which names may be given. Lists are short and walked; nothing on a push's way asks
  * them. */
 #include "catalog.h"
+#include "utf8.h"
 
 static bool name_is(const char *name, const char *other, size_t size)
 {
@@ -33,6 +34,9 @@ ivm_status ivm__name_check(const ivm_engine *engine, const char *name, ivm_error
     size_t size = strlen(name);
     if (size > IVM_NAME_SIZE_MAX) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "the name %.32s... has %zu bytes, %d at most", name, size, IVM_NAME_SIZE_MAX);
+    }
+    if (!ivm__utf8_is(name)) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "table or view %s: a name that is no UTF-8", name);
     }
     if (ivm__table_named(engine, name, size)) {
         return ivm__fail(error, IVM_ALREADY_EXISTS, "there is a table %s already", name);

@@ -124,9 +124,11 @@ struct ivm_engine {
     ivm__memory memory;
     ivm__texts texts;
     uint64_t seed;
-    pthread_mutex_t turn;  /* of calls that change the engine, until their callbacks are done; taken before the lock */
-    pthread_mutex_t lock;  /* the writer's, and the catalog's */
-    _Atomic bool stepping; /* a call is under way, on thread `owner` */
+    pthread_mutex_t turn;     /* of calls that change the engine, until their callbacks are done; taken before the lock */
+    pthread_mutex_t lock;     /* the writer's, and the catalog's */
+    _Atomic uint64_t cancels; /* asked for so far (cancel.h) */
+    uint64_t cancels_seen;    /* as the call that has the turn began */
+    _Atomic bool stepping;    /* a call is under way, on thread `owner` */
     _Atomic(pthread_t) owner;
     _Atomic bool telling; /* callbacks are being called, on thread `teller`; the lock is free */
     _Atomic(pthread_t) teller;
@@ -211,6 +213,11 @@ void ivm__table_free(ivm_table *table);
 /* Takes turn and lock for a call that may change the engine. in_use where it comes from inside a callback. */
 ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 void ivm__engine_leave(ivm_engine *engine);
+/* For whoever has entered: whether that call was asked to end. */
+static inline ivm__cancel ivm__engine_cancel_of(const ivm_engine *engine)
+{
+    return (ivm__cancel){ &engine->cancels, engine->cancels_seen };
+}
 /* Takes the lock alone, for a call that only looks: it need not wait for callbacks. */
 ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 void ivm__engine_leave_reading(ivm_engine *engine);

@@ -94,6 +94,7 @@ static ivm_status each_chunk(ivm__step *step, const ivm_fact *fact, const ivm__t
 {
     for (uint32_t i = 0; i < delta->chunks_count; i++) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        IVM_TRY(ivm__step_poll(step));
         IVM_TRY(judge(step->scratch, fact, delta->chunks[i], step->error));
         ivm__arena_back(step->scratch, mark);
     }

@@ -83,6 +83,7 @@ ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engin
     }
     memset(made, 0, sizeof *made);
     ivm__memory_init(&made->memory, allocator);
+    ivm__memory_limit(&made->memory, options->version < 3 ? 0 : options->memory_max);
     made->seed = options->hash_seed ? options->hash_seed : draw_seed();
     made->planner = options->planner;
     ivm__texts_init(&made->texts, &made->memory, made->seed);
@@ -139,6 +140,22 @@ ivm_planner_options ivm_engine_planner(ivm_engine *engine)
     return planner;
 }
 
+ivm_status ivm_engine_memory_limit(ivm_engine *engine, uint64_t memory_max, ivm_error *error)
+{
+    if (!engine) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_engine_memory_limit: an engine is wanted");
+    }
+    ivm__memory_limit(&engine->memory, memory_max);
+    return IVM_OK;
+}
+
+void ivm_engine_cancel(ivm_engine *engine)
+{
+    if (engine) {
+        atomic_fetch_add_explicit(&engine->cancels, 1, memory_order_relaxed);
+    }
+}
+
 void ivm_engine_stats(ivm_engine *engine, ivm_stats *stats)
 {
     pthread_mutex_lock(&engine->lock);
@@ -182,6 +199,9 @@ ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error)
     }
     ivm_status status = ivm__engine_enter_reading(engine, error);
     assert(inside == (status != IVM_OK));
+    if (status == IVM_OK) {
+        engine->cancels_seen = atomic_load_explicit(&engine->cancels, memory_order_relaxed);
+    }
     return status;
 }
 
@@ -205,6 +225,7 @@ void ivm__step_init(ivm__step *step, ivm_engine *engine, ivm_stats *stats, ivm_e
         .planner = engine->planner,
         .stats = stats,
         .error = error,
+        .cancel = ivm__engine_cancel_of(engine),
     };
 }
 

@@ -22,6 +22,7 @@ enum {
     SHIFT_OF_SUBNORMAL = 14, /* 2^-1074 above the unit */
     DIGITS_MAX = 144,        /* 2^2048 is digit 132; then 128 bits of weight, 64 of the number of rows, and some for the carry */
     PENDING_MAX = 4096,      /* each adds less than 2^32 to a digit */
+    KEPT_DIGITS_MAX = 8,     /* that a sum may have without need */
     /* Of a number read: what 2^64 rows of any int64 weight come to is less, and what is added to it afterwards stays within the digits, and
      * products of it within IVM__BIG_LIMBS_MAX. */
     READ_DIGITS_MAX = 72,
@@ -360,6 +361,60 @@ void ivm__exact_sum_free(ivm__memory *memory, ivm__exact_sum *sum)
     }
 }
 
+/* Digits first..end - 1 of what digits_settle() gave, in a sum of their own. NULL: out of memory. */
+static ivm__exact_sum *digits_take(ivm__memory *memory, uint32_t low, const uint32_t *digits, uint32_t count, bool negative)
+{
+    ivm__exact_sum *made = ivm__allocate_zeroed(memory, size_of(count));
+    if (made) {
+        made->low = (uint16_t)low;
+        made->count = (uint16_t)count;
+        for (uint32_t i = 0; i < count; i++) {
+            made->digits[i] = negative ? -(int64_t)digits[i] : (int64_t)digits[i];
+        }
+    }
+    return made;
+}
+
+static void specials_trim(ivm__memory *memory, ivm__exact_sum *sum)
+{
+    const specials *net = sum->specials;
+    if (net && !net->nans && !net->plus && !net->minus) {
+        ivm__release(memory, sum->specials, sizeof(specials));
+        sum->specials = NULL;
+    }
+}
+
+void ivm__exact_sum_trim(ivm__memory *memory, ivm__exact_sum **sum)
+{
+    uint32_t digits[DIGITS_MAX + 2], first = 0;
+    bool negative;
+    ivm__exact_sum *self = *sum;
+    if (!self) {
+        return;
+    }
+    specials_trim(memory, self);
+    if (self->count <= KEPT_DIGITS_MAX) {
+        return;
+    }
+    uint32_t end = digits_settle(self, digits, &negative);
+    while (first < end && !digits[first]) {
+        first++;
+    }
+    if (2 * (end - first) >= self->count) {
+        return;
+    }
+    ivm__exact_sum *made = NULL;
+    if (end || self->specials) {
+        made = digits_take(memory, end ? self->low + first : 0, digits + first, end - first, negative);
+        if (!made) {
+            return;
+        }
+        made->specials = self->specials;
+    }
+    ivm__release(memory, self, size_of(self->count));
+    *sum = made;
+}
+
 /* ---- As bytes ----------------------------------------------------------------------------------------------------------------------- */
 
 ivm_status ivm__exact_sum_write(const ivm__exact_sum *sum, ivm__sink *sink)
@@ -400,17 +455,8 @@ static ivm_status digits_read(ivm__memory *memory, ivm__exact_sum **sum, ivm__fe
     if (!count && !(flags & FLAG_SPECIAL)) {
         return IVM_OK;
     }
-    ivm__exact_sum *made = ivm__allocate_zeroed(memory, size_of(count));
-    if (!made) {
-        return ivm__fail_memory(feed->error);
-    }
-    made->low = low;
-    made->count = count;
-    for (uint32_t i = 0; i < count; i++) {
-        made->digits[i] = flags & FLAG_NEGATIVE ? -(int64_t)digits[i] : (int64_t)digits[i];
-    }
-    *sum = made;
-    return IVM_OK;
+    *sum = digits_take(memory, low, digits, count, flags & FLAG_NEGATIVE);
+    return *sum ? IVM_OK : ivm__fail_memory(feed->error);
 }
 
 static ivm_status specials_read(ivm__memory *memory, ivm__exact_sum *sum, ivm__feed *feed)

@@ -27,6 +27,9 @@ size_t ivm__exact_sum_image_size(const ivm__exact_sum *sum);
 void ivm__exact_sum_save(const ivm__exact_sum *sum, void *image);
 void ivm__exact_sum_restore(ivm__memory *memory, ivm__exact_sum **sum, const void *image, size_t image_size);
 void ivm__exact_sum_free(ivm__memory *memory, ivm__exact_sum *sum);
+/* Gives most of a sum's digits back where what it is now needs few of them; where memory is wanting it stays as it is. What images were saved of it
+ * before can not be gone back to. Cost: of more than a few digits, a pass over them. */
+void ivm__exact_sum_trim(ivm__memory *memory, ivm__exact_sum **sum);
 
 /* The sum as a number, the same bytes however it came to be: flags u8 (1: below 0, 2: special), lowest digit u16, digits u16, the digits as u32 with
  * no 0 at either end; where special, the net numbers of NaN, infinity and -infinity. NULL: 0. */

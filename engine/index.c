@@ -11,7 +11,7 @@
 #define SLOTS_MIN 16u
 #define SLOTS_MAX ((uint64_t)1 << 32)
 #define SLOTS_DOUBLE_MAX 4096u /* above, they grow by a quarter */
-#define SLOTS_KEPT_MAX 1024u   /* when an index is cleared, whatever it held */
+#define SLOTS_KEPT_MAX 1024u   /* whatever an index holds */
 
 static size_t slots_bytes(uint64_t capacity, bool narrow)
 {
@@ -139,7 +139,7 @@ static uint64_t slot_hash(const ivm__index *index, uint32_t at, const ivm__index
                          : ivm__index_row_hash(index, ivm__store_row(index->store, ivm__slot_row(ivm__index_slot(index, at))));
 }
 
-static ivm_status slots_grow(ivm__index *index, uint64_t capacity, bool narrow)
+static ivm_status slots_move(ivm__index *index, uint64_t capacity, bool narrow)
 {
     void *slots = ivm__allocate_zeroed(index->store->memory, slots_bytes(capacity, narrow));
     if (!slots) {
@@ -174,25 +174,42 @@ static uint64_t capacity_for(uint64_t capacity, uint64_t needed, bool narrow)
     return ivm__slots_limit(grown, narrow) < needed ? 0 : grown;
 }
 
+/* Places all slots anew, in as many as serve. */
+static ivm_status slots_choose(ivm__index *index, uint64_t before, uint64_t needed, uint64_t ids_end)
+{
+    uint64_t capacity = capacity_for(before, needed, true);
+    bool narrow = capacity && ivm__narrow_serves(index, capacity, ids_end);
+    capacity = narrow ? capacity : capacity_for(before, needed, false);
+    return capacity ? slots_move(index, capacity, narrow) : IVM_OUT_OF_MEMORY;
+}
+
 static ivm_status slots_reserve(ivm__index *index, uint64_t needed, uint64_t ids_end)
 {
     if (limit_of(index) >= needed && index->slots_capacity && (!index->narrow || ids_end < (uint64_t)1 << index->row_bits)) {
         return IVM_OK;
     }
-    uint64_t before = limit_of(index) >= needed ? 0 : index->slots_capacity;
-    uint64_t capacity = capacity_for(before, needed, true);
-    bool narrow = capacity && ivm__narrow_serves(index, capacity, ids_end);
-    capacity = narrow ? capacity : capacity_for(before, needed, false);
-    return capacity ? slots_grow(index, capacity, narrow) : IVM_OUT_OF_MEMORY;
+    return slots_choose(index, limit_of(index) >= needed ? 0 : index->slots_capacity, needed, ids_end);
 }
 
 ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows)
 {
+    index->wanted = index->wanted > index->used + rows ? index->wanted : index->used + rows;
     IVM_TRY(slots_reserve(index, index->used + rows, index->store->rows_end + rows));
     for (ivm__cover *cover = index->covers; cover; cover = cover->next) {
         IVM_TRY(ivm__cover_reserve(cover, rows));
     }
     return index->unique ? IVM_OK : ivm__lists_reserve(index, rows);
+}
+
+void ivm__index_trim(ivm__index *index)
+{
+    uint64_t most = index->wanted > index->used ? index->wanted : index->used;
+    index->wanted = 0;
+    if (ivm__likely(index->slots_capacity <= SLOTS_KEPT_MAX || limit_of(index) / 8 <= most)) {
+        return;
+    }
+    ivm__index_covers_drop(index);
+    (void)(slots_choose(index, 0, 2 * most, index->store->rows_end + most) == IVM_OK);
 }
 
 /* ---- Rows come ------------------------------------------------------------------------------------------------------------------- */

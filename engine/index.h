@@ -39,6 +39,7 @@ typedef struct ivm__index {
     uint32_t row_bits;         /* of a narrow slot */
     uint32_t far;              /* narrow slots that are 64 or more from their homes */
     uint32_t used;             /* slots in use */
+    uint64_t wanted;           /* the most that the step under way has asked for room for */
     struct ivm__cover *covers; /* unique: see cover.h */
     ivm__segments places;      /* uint32_t by row id: block * 16 + where in it; IVM__ROW_NONE: the only row of its key. None where unique */
     ivm__segments blocks;
@@ -98,6 +99,9 @@ void ivm__index_link_rows(ivm__index *index, const ivm__row_id *rows, uint32_t c
 void ivm__indexes_link_rows(ivm__index *first, const ivm__index *but, const ivm__row_id *rows, uint32_t count);
 void ivm__indexes_unlink_rows(ivm__index *first, const ivm__row_id *rows, uint32_t count);
 void ivm__index_clear(ivm__index *index);
+/* The step has ended: slots far more than it or the rows that are there need are exchanged for fewer, and covers, which are as large, dropped until
+ * they are asked for. Where memory is wanting the slots stay. Cost: a pass over the slots, which as many rows that went, or never came, have paid for. */
+void ivm__index_trim(ivm__index *index);
 uint64_t ivm__index_bytes(const ivm__index *index);
 /* Every invariant, for tests: NULL or what is wrong. */
 const char *ivm__index_validate(const ivm__index *index);

@@ -1,5 +1,6 @@
-/* Memory: every byte an engine holds passes here and is counted as asked for, so that bytes_held is exact; arenas take large blocks from it
- * and give them out by bumping. Cost: one relaxed addition a block; an arena's allocation is an addition and a comparison.
+/* Memory: every byte an engine holds passes here and is counted as asked for, before it is asked for, so that bytes_held is exact and never passes
+ * the limit; arenas take large blocks from it and give them out by bumping. Cost: one exchange a block; an arena's allocation is an addition and a
+ * comparison.
  *
  * By default memory is malloc's, and so jemalloc's where the host process runs on it: the library itself links none. */
 #include "memory.h"
@@ -53,7 +54,20 @@ void ivm__memory_init(ivm__memory *memory, const ivm_allocator *allocator)
     assert(!own || (allocator->resize && allocator->release));
     memory->allocator = own ? *allocator : by_malloc;
     atomic_init(&memory->bytes_held, 0);
+    atomic_init(&memory->bytes_max, UINT64_MAX);
     atomic_init(&memory->lines_padded, false);
+}
+
+void ivm__memory_limit(ivm__memory *memory, uint64_t bytes_max)
+{
+    atomic_store_explicit(&memory->bytes_max, bytes_max ? bytes_max : UINT64_MAX, memory_order_relaxed);
+}
+
+static _Thread_local ivm__refusal refusal;
+
+ivm__refusal ivm__memory_refusal(void)
+{
+    return refusal;
 }
 
 /* An allocator is never asked for nothing: what it would answer is not said. */
@@ -62,9 +76,18 @@ static size_t size_asked(size_t size)
     return size ? size : 1;
 }
 
-static void held_add(ivm__memory *memory, size_t size)
+/* Counts bytes that will be asked for. False: they would pass the limit. */
+static bool held_add(ivm__memory *memory, size_t size)
 {
-    atomic_fetch_add_explicit(&memory->bytes_held, size, memory_order_relaxed);
+    uint64_t most = atomic_load_explicit(&memory->bytes_max, memory_order_relaxed);
+    uint64_t held = atomic_load_explicit(&memory->bytes_held, memory_order_relaxed);
+    do {
+        if (ivm__unlikely(held > most || size > most - held)) {
+            refusal = (ivm__refusal){ most, held, size };
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(&memory->bytes_held, &held, held + size, memory_order_relaxed, memory_order_relaxed));
+    return true;
 }
 
 static void held_subtract(ivm__memory *memory, size_t size)
@@ -74,13 +97,23 @@ static void held_subtract(ivm__memory *memory, size_t size)
     (void)before;
 }
 
+/* Bytes that were counted and that the allocator would not give. */
+static void held_refuse(ivm__memory *memory, size_t size)
+{
+    held_subtract(memory, size);
+    refusal = (ivm__refusal){ 0 };
+}
+
 void *ivm__allocate(ivm__memory *memory, size_t size)
 {
     size = size_asked(size);
+    if (!held_add(memory, size)) {
+        return NULL;
+    }
     void *block = memory->allocator.allocate(memory->allocator.context, size);
     assert(((uintptr_t)block & (size < 16 ? 7 : 15)) == 0);
-    if (block) {
-        held_add(memory, size);
+    if (!block) {
+        held_refuse(memory, size);
     }
     return block;
 }
@@ -101,10 +134,15 @@ void *ivm__resize(ivm__memory *memory, void *old, size_t size_old, size_t size_n
     }
     size_old = size_asked(size_old);
     size_new = size_asked(size_new);
+    size_t more = size_new > size_old ? size_new - size_old : 0;
+    if (more && !held_add(memory, more)) {
+        return NULL;
+    }
     void *block = memory->allocator.resize(memory->allocator.context, old, size_old, size_new);
-    if (block) {
-        held_add(memory, size_new);
-        held_subtract(memory, size_old);
+    if (!block) {
+        held_refuse(memory, more);
+    } else if (size_new < size_old) {
+        held_subtract(memory, size_old - size_new);
     }
     return block;
 }

@@ -13,12 +13,15 @@
 typedef struct ivm__memory {
     ivm_allocator allocator;
     _Atomic uint64_t bytes_held;
-    _Atomic bool lines_padded; /* the allocator gave a block of whole cache lines that does not begin at one */
-    uint64_t identities;       /* given to codes so far (codes.h) */
+    _Atomic uint64_t bytes_max; /* bytes_held never passes it by what is asked for; UINT64_MAX: no limit */
+    _Atomic bool lines_padded;  /* the allocator gave a block of whole cache lines that does not begin at one */
+    uint64_t identities;        /* given to codes so far (codes.h) */
 } ivm__memory;
 
-/* `allocator` with NULL functions: malloc and friends. */
+/* `allocator` with NULL functions: malloc and friends. No limit. */
 void ivm__memory_init(ivm__memory *memory, const ivm_allocator *allocator);
+/* From now on, on whatever thread; what is held already stays. 0: none. */
+void ivm__memory_limit(ivm__memory *memory, uint64_t bytes_max);
 /* Aligned to 16 bytes, to 8 where it is smaller, not cleared. NULL when there is none; size 0 gives a pointer that may be released. */
 void *ivm__allocate(ivm__memory *memory, size_t size);
 void *ivm__allocate_zeroed(ivm__memory *memory, size_t size);
@@ -90,7 +93,14 @@ void ivm__arena_back(ivm__arena *arena, ivm__arena_mark mark); /* gives up all a
 
 /* Sets the error (NULL is fine) and returns the status: `return ivm__fail(error, IVM_OVERFLOW, "table %s: ...", name)`. */
 ivm_status ivm__fail(ivm_error *error, ivm_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Names the limit where that is why this thread was last given no memory. */
 ivm_status ivm__fail_memory(ivm_error *error);
+
+/* Why this thread was last given no memory: `bytes_max` 0: the allocator had none; else so many bytes more than were held would have passed that limit. */
+typedef struct ivm__refusal {
+    uint64_t bytes_max, bytes_held, bytes_asked;
+} ivm__refusal;
+ivm__refusal ivm__memory_refusal(void);
 
 /* Only where nothing is owned. */
 #define IVM_TRY(call)                                                                                                                      \

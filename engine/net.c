@@ -26,11 +26,9 @@ static bool keys_init(ivm__net_keys *keys, ivm__arena *arena, uint32_t rows_max,
 ivm_status ivm__net_init(ivm__net *net, ivm__arena *arena, const ivm_table *table, uint64_t rows_max, bool by_key)
 {
     uint64_t capacity = 16;
+    assert(rows_max <= IVM_BATCH_ROWS_MAX);
     while (capacity < rows_max * 2) {
         capacity *= 2;
-    }
-    if (capacity > (uint64_t)1 << 32) {
-        return IVM_OUT_OF_MEMORY;
     }
     size_t slots_size = capacity * sizeof(uint64_t);
     *net = (ivm__net){ .table = table, .rows_max = (uint32_t)rows_max, .slots_mask = (uint32_t)(capacity - 1) };

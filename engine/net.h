@@ -34,7 +34,7 @@ typedef struct ivm__net {
     ivm__net_keys keys;
 } ivm__net;
 
-/* An empty one for at most `rows_max` different rows. */
+/* An empty one for at most `rows_max` different rows, IVM_BATCH_ROWS_MAX at most. */
 ivm_status ivm__net_init(ivm__net *net, ivm__arena *arena, const ivm_table *table, uint64_t rows_max, bool by_key) IVM_MUST_CHECK;
 
 static inline uint8_t *ivm__net_at(const ivm__net *net, uint32_t row)

@@ -11,6 +11,7 @@
 #include "pages.h"
 
 #define DIRECTORY_PAGES_MIN 4u
+#define KEPT_PAGES_MAX 16u /* whatever the rows need */
 
 uint32_t ivm__page_shift(uint32_t stride)
 {
@@ -180,6 +181,37 @@ ivm_status ivm__pages_reserve(ivm__store *store, uint64_t first, uint64_t end)
         pages->page[pages->count++] = page;
     }
     return IVM_OK;
+}
+
+/* Where memory is wanting the directory stays as it is. */
+static void directory_shrink(ivm__store *store, uint32_t capacity)
+{
+    ivm__pages *pages = store->pages, *own = directory_create(store->memory, capacity);
+    if (own) {
+        memcpy(own->rows, pages->rows, pages->count * sizeof *pages->rows);
+        memcpy(own->page, pages->page, pages->count * sizeof *pages->page);
+        own->count = pages->count;
+        ivm__release(store->memory, pages, directory_bytes(pages->capacity));
+        store->pages = own;
+    }
+}
+
+void ivm__pages_trim(ivm__store *store)
+{
+    uint64_t ids = store->wanted > store->rows_end ? store->wanted : store->rows_end;
+    uint32_t needed = (uint32_t)((ids + store->page_mask) >> store->page_shift), kept = 2 * needed;
+    ivm__pages *pages = store->pages;
+    store->wanted = 0;
+    if (ivm__likely(pages->count <= KEPT_PAGES_MAX || pages->count / 8 <= needed) ||
+        atomic_load_explicit(&pages->references, memory_order_acquire) > 1) {
+        return;
+    }
+    kept = kept > DIRECTORY_PAGES_MIN ? kept : DIRECTORY_PAGES_MIN;
+    while (pages->count > kept) {
+        pages->count--;
+        page_release(pages->page[pages->count], pages->rows[pages->count], store->memory);
+    }
+    directory_shrink(store, kept);
 }
 
 ivm_status ivm__page_own(ivm__store *store, ivm__row_id row)

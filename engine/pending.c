@@ -96,9 +96,7 @@ ivm_status ivm__pendings_collect(ivm_view *view, ivm__step *step)
     assert(view->refresh == IVM_DEFERRED && view->pending && !step->initial && !step->refreshing);
     for (uint32_t i = 0; i < ivm__pendings_count(view); i++) {
         ivm__pending *it = &view->pending[i];
-        if (collect(it, step) != IVM_OK) {
-            return ivm__fail_memory(step->error);
-        }
+        IVM_TRY(ivm__step_status(step, collect(it, step)));
         if (it->collecting && !ivm__touched_weights_fit(&it->rows.store)) {
             return ivm__fail(step->error, IVM_OVERFLOW, "view %s: the weight of a pending row is out of range", view->name);
         }

@@ -9,6 +9,7 @@
 #ifndef IVM__PROGRAM_H
 #define IVM__PROGRAM_H
 
+#include "cancel.h"
 #include "pool.h"
 #include "saver.h"
 #include "zset.h"
@@ -31,7 +32,20 @@ typedef struct ivm__step {
     ivm_planner_options planner;
     ivm_stats *stats; /* of this step */
     ivm_error *error;
+    ivm__cancel cancel;
 } ivm__step;
+
+/* Where a step may be long: every chunk or so. Whoever fails so must be undone as on any other failure. */
+static inline ivm_status ivm__step_poll(const ivm__step *step)
+{
+    return ivm__cancel_poll(&step->cancel, step->error);
+}
+
+/* What a step fails with: a lack of memory is told here, all else was told where it came to be. */
+static inline ivm_status ivm__step_status(const ivm__step *step, ivm_status status)
+{
+    return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(step->error) : status;
+}
 
 /* How a step in which all of a source is its delta reads it. */
 static inline ivm__reading ivm__step_reading(const ivm__step *step)
@@ -79,6 +93,7 @@ struct ivm__operator {
 
 static inline ivm_status ivm__emit(ivm__operator *self, ivm__step *step, const ivm__chunk *chunk)
 {
+    IVM_TRY(ivm__step_poll(step));
     return self->next && chunk->rows_count ? self->next->class->consume(self->next, step, self->next_port, chunk) : IVM_OK;
 }
 

@@ -4,7 +4,7 @@
  *     keep rows that wait (transient.c)
  *     then   commit all        or   undo all        and tell who asked to be told
  *
- * Everything that can fail stands before the first commit. Cost beyond the batch's own: one call an operator and a few words a view, a fact
+ * Everything that can fail stands before the first commit, the last look at whether the push was cancelled too. Cost beyond the batch's own: one call an operator and a few words a view, a fact
  * and a table that this push or the one before changed. */
 #include "batch.h"
 #include "enforce.h"
@@ -31,6 +31,9 @@ static ivm_status push(ivm__step *step, void *subject)
     }
     if (status == IVM_OK) {
         status = ivm__transient_step(step);
+    }
+    if (status == IVM_OK) {
+        status = ivm__step_poll(step); /* the last point of return */
     }
     if (status != IVM_OK) {
         ivm__views_undo(engine);

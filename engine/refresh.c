@@ -35,6 +35,9 @@ static ivm_status refresh(ivm__step *step, void *subject)
         if (status == IVM_OK) {
             status = ivm__views_run(step, false);
         }
+        if (status == IVM_OK) {
+            status = ivm__step_poll(step); /* the last point of return */
+        }
         if (status != IVM_OK) {
             ivm__views_undo(step->engine);
             ivm__track_undo(step->engine);

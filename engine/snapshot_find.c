@@ -167,9 +167,9 @@ ivm_status ivm_snapshot_find(ivm_snapshot *snapshot, const ivm_value *values, si
     if (!snapshot || !values || !rows) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_snapshot_find: snapshot, values and rows are wanted");
     }
-    if (values_count == 0 || values_count > snapshot->key_count || values_count > IVM_TABLE_COLUMNS_MAX) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_snapshot_find: 1 to %u key values are wanted, not %zu", snapshot->key_count,
-                         values_count);
+    uint32_t most = snapshot->key_count < IVM_TABLE_COLUMNS_MAX ? snapshot->key_count : IVM_TABLE_COLUMNS_MAX;
+    if (values_count == 0 || values_count > most) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_snapshot_find: 1 to %u key values are wanted, not %zu", most, values_count);
     }
     wanted key;
     uint64_t count = 0;

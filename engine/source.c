@@ -41,6 +41,7 @@ static ivm_status staged_next(const ivm__table_delta *delta, ivm__delta_walk *wa
 ivm_status ivm__source_delta_next(ivm__step *step, ivm__source source, ivm__delta_walk *walk, ivm__chunk **chunk)
 {
     ivm_status status;
+    IVM_TRY(ivm__step_poll(step));
     if (step->initial) {
         status = ivm__store_chunk(ivm__source_store(source), step->scratch, ivm__step_reading(step), &walk->next, chunk);
     } else if (is_staged(step, source)) {
@@ -59,6 +60,7 @@ ivm_status ivm__source_aside_next(ivm__step *step, ivm__source source, const ivm
                                   ivm__chunk **chunk)
 {
     assert(source.table && !step->initial);
+    IVM_TRY(ivm__step_poll(step));
     ivm_status status = ivm__store_change_chunk_aside(&source.table->store, step->scratch, aside, wanted, &walk->next, chunk);
     if (status == IVM_OK && *chunk) {
         *chunk = ivm__source_chunk(source, step->scratch, *chunk);

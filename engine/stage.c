@@ -18,6 +18,7 @@ ivm_status ivm__stage_delta(ivm__step *step, ivm__staging *staging, uint32_t **l
         staging->rows_come += net->weights[(*live)[i]] > 0;
     }
     for (uint32_t c = 0; c < chunks_count; c++) {
+        IVM_TRY(ivm__step_poll(step));
         uint32_t first = c * IVM__CHUNK_ROWS, rows = count - first < IVM__CHUNK_ROWS ? count - first : IVM__CHUNK_ROWS;
         delta->chunks[c] = ivm__net_chunk(net, step->arena, *live + first, rows);
         if (!delta->chunks[c]) {
@@ -102,9 +103,14 @@ static bool weights_scan(const int64_t *weights, uint64_t count, ivm__weight *su
     return signs < 0;
 }
 
-static void part_plan(ivm__staging *staging, const ivm__part *part)
+static ivm_status part_plan(ivm__step *step, ivm__staging *staging, const ivm__part *part)
 {
+    assert(part->rows_count <= IVM_BATCH_ROWS_MAX);
     staging->rows_max += part->change == IVM_UPSERT ? part->rows_count * 2 : part->rows_count; /* one comes and one may go */
+    if (staging->rows_max > IVM_BATCH_ROWS_MAX) {
+        return ivm__fail(step->error, IVM_OVERFLOW, "table %s: more than %u rows in one batch", staging->table ? staging->table->name : "?",
+                         IVM_BATCH_ROWS_MAX);
+    }
     staging->chunks_max += (part->rows_count + IVM__CHUNK_ROWS - 1) / IVM__CHUNK_ROWS;
     switch (part->change) {
     case IVM_INSERT:
@@ -121,6 +127,7 @@ static void part_plan(ivm__staging *staging, const ivm__part *part)
         staging->consolidates = true;
         break;
     }
+    return IVM_OK;
 }
 
 static ivm__staging *staging_make(ivm__step *step, const ivm_batch *batch, uint64_t table_id)
@@ -153,7 +160,7 @@ static ivm_status plan_tables(ivm__step *step, const ivm_batch *batch, ivm__stag
             return ivm__fail_memory(step->error);
         }
         last = *place;
-        part_plan(last, part);
+        IVM_TRY(part_plan(step, last, part));
         of_parts[at++] = last;
     }
     return IVM_OK;
@@ -266,6 +273,7 @@ static ivm_status part_read(ivm__step *step, ivm__staging *staging, const ivm__p
     }
     for (uint64_t first = 0; first < part->rows_count; first += IVM__CHUNK_ROWS) {
         uint32_t count = part->rows_count - first < IVM__CHUNK_ROWS ? (uint32_t)(part->rows_count - first) : IVM__CHUNK_ROWS;
+        IVM_TRY(ivm__step_poll(step));
         if (!staging->consolidates) {
             IVM_TRY(block_take(step, staging, part, first, count));
         } else if (part->change == IVM_DELETE_KEY) {

@@ -142,6 +142,7 @@ static ivm_status each_chunk(ivm__step *step, ivm_table *table, ivm_status (*wor
 {
     for (uint32_t i = 0; i < table->delta.chunks_count; i++) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        IVM_TRY(ivm__step_poll(step));
         IVM_TRY(work(step, table, table->delta.chunks[i]));
         ivm__arena_back(step->scratch, mark);
     }
@@ -169,6 +170,7 @@ static ivm_status rows_add(ivm__step *step, const ivm__staging *staging, const u
     IVM_TRY(ivm__stage_reserve(step, staging->table, staging->rows_come));
     for (uint32_t first = 0; first < live_count; first += IVM__CHUNK_ROWS) {
         uint32_t count = live_count - first < IVM__CHUNK_ROWS ? live_count - first : IVM__CHUNK_ROWS;
+        IVM_TRY(ivm__step_poll(step));
         ivm__stage_put(&staging->table->store, &staging->net, live + first, count);
     }
     return IVM_OK;

@@ -161,6 +161,7 @@ static ivm_status insert_all(ivm__step *step, ivm_table *table)
     IVM_TRY(weights_check(step, table));
     IVM_TRY(ivm__stage_reserve(step, table, table->delta.rows_count));
     for (uint32_t c = 0; c < table->delta.chunks_count; c++) {
+        IVM_TRY(ivm__step_poll(step));
         if (ivm__store_put_chunk(&table->store, table->delta.chunks[c], NULL) != IVM_OK) {
             return ivm__fail_memory(step->error);
         }
@@ -209,6 +210,7 @@ static ivm_status rows_verify(ivm__step *step, const ivm__staging *staging, cons
     for (uint32_t c = 0; c < delta->chunks_count; c++) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
         size_t first = (size_t)c * IVM__CHUNK_ROWS;
+        IVM_TRY(ivm__step_poll(step));
         IVM_TRY(chunk_verify(step, staging, delta->chunks[c], live + first, olds + first, &overflow));
         ivm__arena_back(step->scratch, mark);
     }
@@ -276,6 +278,7 @@ static ivm_status rows_insert(ivm__step *step, const ivm__staging *staging, cons
     IVM_TRY(ivm__stage_reserve(step, table, staging->rows_come));
     for (uint32_t first = 0; first < live_count; first += IVM__CHUNK_ROWS) {
         uint32_t count = live_count - first < IVM__CHUNK_ROWS ? live_count - first : IVM__CHUNK_ROWS;
+        IVM_TRY(ivm__step_poll(step));
         ivm__stage_put(&table->store, &staging->net, live + first, count);
         successors += successors_count(&staging->net, live + first, count, olds + first);
         if (table->key_index->doubles != successors) {

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "memory.h"
+#include "cancel.h"
+#include "utf8.h"
 
 const char *ivm_status_name(ivm_status status)
 {
@@ -31,6 +32,7 @@ const char *ivm_status_name(ivm_status status)
         [IVM_IO] = "io",
         [IVM_OUT_OF_MEMORY] = "out_of_memory",
         [IVM_UNSUPPORTED] = "unsupported",
+        [IVM_CANCELLED] = "cancelled",
     };
     _Static_assert(sizeof names / sizeof names[0] == IVM_STATUS_COUNT, "every status has a name");
     return (uint32_t)status < IVM_STATUS_COUNT ? names[status] : "unknown";
@@ -41,12 +43,16 @@ const char *ivm_version(void)
     return IVM_VERSION_TEXT;
 }
 
-/* Names and texts come from outside: a line break in one would break the message's line. */
+/* Names and texts come from outside: a line break in one would break the message's line, and bytes that are no UTF-8 whoever reads it. */
 static void line_keep(char *message)
 {
-    for (char *at = message; *at; at++) {
-        if ((unsigned char)*at < ' ' || *at == 0x7f) {
-            *at = ' ';
+    for (size_t left = strlen(message), size; left; message += size, left -= size) {
+        size = ivm__utf8_character(message, left);
+        if (size == 0) {
+            *message = '?';
+            size = 1;
+        } else if ((unsigned char)*message < ' ' || *message == 0x7f) {
+            *message = ' ';
         }
     }
 }
@@ -90,5 +96,16 @@ ivm_status ivm__fail(ivm_error *error, ivm_status status, const char *format, ..
 
 ivm_status ivm__fail_memory(ivm_error *error)
 {
-    return ivm__fail(error, IVM_OUT_OF_MEMORY, "out of memory");
+    ivm__refusal refusal = ivm__memory_refusal();
+    if (!refusal.bytes_max) {
+        return ivm__fail(error, IVM_OUT_OF_MEMORY, "out of memory");
+    }
+    return ivm__fail(error, IVM_OUT_OF_MEMORY, "out of memory: the engine's limit is %llu bytes, it holds %llu, and %llu more were wanted",
+                     (unsigned long long)refusal.bytes_max, (unsigned long long)refusal.bytes_held,
+                     (unsigned long long)refusal.bytes_asked);
+}
+
+ivm_status ivm__fail_cancelled(ivm_error *error)
+{
+    return ivm__fail(error, IVM_CANCELLED, "cancelled: ivm_engine_cancel() was called");
 }

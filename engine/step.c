@@ -177,7 +177,7 @@ static void stats_add(ivm_stats *all, const ivm_stats *one)
 
 ivm_status ivm__cause_pass(ivm_error *error, const ivm_error *cause, ivm_status status)
 {
-    if (status == IVM_OUT_OF_MEMORY) {
+    if (status == IVM_OUT_OF_MEMORY && cause->status != status) {
         return ivm__fail_memory(error);
     }
     const char *message = cause->status == status ? cause->message : ivm_status_name(status);

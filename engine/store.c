@@ -141,6 +141,7 @@ ivm_status ivm__store_reserve(ivm__store *store, uint64_t rows)
         return IVM_OUT_OF_MEMORY;
     }
     IVM_TRY(ivm__store_touches_reserve(store, rows));
+    store->wanted = store->wanted > store->rows_end + rows ? store->wanted : store->rows_end + rows;
     IVM_TRY(ivm__pages_reserve(store, store->rows_end, store->rows_end + rows));
     uint32_t reused = rows < store->free_count ? (uint32_t)rows : store->free_count;
     for (uint32_t i = 0; i < reused; i++) {

@@ -97,6 +97,7 @@ typedef struct ivm__store {
     uint32_t heavy_count, heavy_capacity;
     struct ivm__index *indexes; /* linked through index->next_of_store */
     uint64_t reserved;          /* new rows that there is still room for */
+    uint64_t wanted;            /* the most ids that the step under way has asked for room for */
     bool laid;                  /* over with an earlier state (store_lay.c) */
     uint32_t laid_end;          /* rows_end before that */
 } ivm__store;

@@ -6,6 +6,7 @@
  * commits, but their texts and ids are given back one commit later: until then they are the changes that can be read.
  * Cost: a commit or undo visits the touched rows, an undo also the appended ones. */
 #include "heavy.h"
+#include "index.h"
 #include "pages.h"
 #include "store_inside.h"
 
@@ -208,6 +209,15 @@ static void arrays_trim(ivm__store *store, uint32_t touched)
     array_trim(store->memory, (void **)&store->free, &store->free_capacity, given_back, sizeof *store->free);
 }
 
+static void memory_trim(ivm__store *store, uint32_t touched)
+{
+    arrays_trim(store, touched);
+    ivm__pages_trim(store);
+    for (ivm__index *index = store->indexes; index; index = index->next_of_store) {
+        ivm__index_trim(index);
+    }
+}
+
 void ivm__store_commit(ivm__store *store)
 {
     assert(!store->laid);
@@ -229,7 +239,7 @@ void ivm__store_commit(ivm__store *store)
     store->last_end = store->step_end = store->rows_end;
     store->reserved = 0;
     ivm__store_overwritten_commit(store);
-    arrays_trim(store, touched_count);
+    memory_trim(store, touched_count);
 }
 
 static void appended_undo(ivm__store *store, leaving *undone)
@@ -268,5 +278,5 @@ void ivm__store_undo(ivm__store *store)
     store->rows_end = store->step_end;
     store->touched_count = 0;
     store->reserved = 0;
-    arrays_trim(store, touched_count);
+    memory_trim(store, touched_count);
 }

@@ -1,11 +1,15 @@
 /* Tables: declared, looked at, dropped. A table is a store; with a key its rows are found through a unique index over the key, without one
  * they are appended and found only once a batch takes a row away. */
 #include "stage.h"
+#include "utf8.h"
 
 ivm_status ivm__column_check(const ivm_column_definition *column, ivm_error *error)
 {
     if (!column->name || !*column->name || strlen(column->name) > IVM_NAME_SIZE_MAX) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "a column needs a name of at most %d bytes", IVM_NAME_SIZE_MAX);
+    }
+    if (!ivm__utf8_is(column->name)) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "column %s: a name that is no UTF-8", column->name);
     }
     if (!ivm__type_is_valid(column->type)) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "column %s: %u is no type", column->name, column->type);

@@ -12,6 +12,7 @@
 
 #define SLOTS_MIN 64u
 #define SLOTS_MAX (1u << 31)
+#define SLOTS_KEPT_MAX 1024u      /* whatever there is */
 #define REFERENCES_MAX UINT32_MAX /* a text that reaches it stays for good */
 
 void ivm__texts_init(ivm__texts *texts, ivm__memory *memory, uint64_t seed)
@@ -46,16 +47,8 @@ static ivm__text_slot *slot_free(ivm__text_slot *slots, uint32_t mask, uint64_t 
     return &slots[at];
 }
 
-/* Makes room for one more. */
-static ivm_status slots_reserve(ivm__texts *texts)
+static ivm_status slots_move(ivm__texts *texts, uint32_t capacity)
 {
-    if (texts->count < texts->capacity / 10 * 7) {
-        return IVM_OK;
-    }
-    if (texts->capacity == SLOTS_MAX) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    uint32_t capacity = texts->capacity ? texts->capacity * 2 : SLOTS_MIN;
     ivm__text_slot *slots = ivm__allocate_zeroed(texts->memory, capacity * sizeof *slots);
     if (!slots) {
         return IVM_OUT_OF_MEMORY;
@@ -69,6 +62,28 @@ static ivm_status slots_reserve(ivm__texts *texts)
     texts->slots = slots;
     texts->capacity = capacity;
     return IVM_OK;
+}
+
+/* Makes room for one more. */
+static ivm_status slots_reserve(ivm__texts *texts)
+{
+    if (texts->count < texts->capacity / 10 * 7) {
+        return IVM_OK;
+    }
+    return texts->capacity < SLOTS_MAX ? slots_move(texts, texts->capacity ? texts->capacity * 2 : SLOTS_MIN) : IVM_OUT_OF_MEMORY;
+}
+
+/* `most`: texts that there were at once in the step that ends. Where memory is wanting the slots stay. */
+static void slots_trim(ivm__texts *texts, uint32_t most)
+{
+    uint32_t capacity = texts->capacity;
+    if (ivm__likely(capacity <= SLOTS_KEPT_MAX || capacity / 10 * 7 / 8 <= most)) {
+        return;
+    }
+    while (capacity > SLOTS_MIN && capacity / 2 / 10 * 7 > 2 * most) {
+        capacity /= 2;
+    }
+    (void)(slots_move(texts, capacity) == IVM_OK);
 }
 
 static ivm__text *text_find(const ivm__texts *texts, uint64_t hash, const char *bytes, size_t size)
@@ -182,6 +197,7 @@ static void slot_remove(ivm__texts *texts, const ivm__text *text)
 
 void ivm__texts_sweep(ivm__texts *texts, uint64_t oldest)
 {
+    uint32_t most = texts->count;
     while (texts->unheld_first && texts->unheld_first->unheld_epoch < oldest) {
         ivm__text *text = texts->unheld_first;
         texts->unheld_first = text->unheld_next;
@@ -196,4 +212,5 @@ void ivm__texts_sweep(ivm__texts *texts, uint64_t oldest)
             ivm__release(texts->memory, text, text_bytes(text));
         }
     }
+    slots_trim(texts, most);
 }

@@ -40,7 +40,7 @@ ivm_status ivm__texts_intern(ivm__texts *texts, const char *bytes, size_t size, 
 void ivm__texts_acquire(ivm__texts *texts, const ivm__text *text);
 void ivm__texts_release(ivm__texts *texts, const ivm__text *text); /* cannot fail */
 /* Frees the texts without a reference that lost it in an epoch before `oldest`: the epoch of the oldest open snapshot, or one past the present
- * one. Cost: the texts freed and those found referenced again. */
+ * one. Slots far more than the step needed are given back. Cost: the texts freed and those found referenced again. */
 void ivm__texts_sweep(ivm__texts *texts, uint64_t oldest);
 
 /* By bytes: <0, 0, >0. */

@@ -69,6 +69,7 @@ static ivm_status children_step(ivm__step *step, const ivm_fact *fact, const ivm
     }
     for (uint32_t i = 0; i < delta->chunks_count; i++) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        IVM_TRY(ivm__step_poll(step));
         IVM_TRY(orphans_add(fact, step->scratch, delta->chunks[i], child->columns));
         ivm__arena_back(step->scratch, mark);
     }
@@ -109,6 +110,7 @@ static ivm_status parents_each(ivm__step *step, const ivm_fact *fact, const ivm_
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
         ivm__chunk *keys;
         IVM_TRY(ivm__track_rows(&parent, step->scratch, rows, NULL, count, &keys));
+        IVM_TRY(ivm__step_poll(step));
         IVM_TRY(work(fact, step->scratch, keys));
         ivm__arena_back(step->scratch, mark);
     }
@@ -145,6 +147,7 @@ static ivm_status held_add_delta(ivm__step *step, const ivm_fact *fact, const iv
         uint32_t whole[IVM__CHUNK_ROWS], count = 0;
         ivm__keys keys;
         ivm__chunk *chosen;
+        IVM_TRY(ivm__step_poll(step));
         IVM_TRY(ivm__index_keys(held->whole, step->scratch, delta->chunks[i], child->columns, false, &keys));
         for (uint32_t row = 0; row < keys.rows_count; row++) {
             whole[count] = row;
@@ -205,9 +208,7 @@ static ivm_status fact_step(ivm__step *step, const ivm_fact *fact)
     ivm__arena_mark mark = ivm__arena_here(step->scratch);
     ivm_status status = counts_step(step, fact);
     ivm__arena_back(step->scratch, mark);
-    if (status != IVM_OK) {
-        return ivm__fail_memory(step->error);
-    }
+    IVM_TRY(ivm__step_status(step, status));
     track->orphans += orphans_change(&track->waiting.store);
     IVM_TRY(ivm__track_fits(fact, &track->waiting, step->error));
     return ivm__track_fits(fact, &track->held, step->error);

@@ -93,6 +93,7 @@ static ivm_status marks_add(marks *it, ivm__fate fate, const ivm__zset *in, ivm_
         ivm__arena_mark mark = ivm__arena_here(scratch);
         ivm__chunk *keys;
         IVM_TRY(ivm__track_rows(&parent, scratch, rows, NULL, count, &keys));
+        IVM_TRY(ivm__step_poll(it->step));
         IVM_TRY(block_mark(it, in, keys, places, reading, none));
         ivm__arena_back(scratch, mark);
     }
@@ -214,9 +215,7 @@ ivm_status ivm__track_held(ivm__step *step, ivm_fact *fact, const ivm__split *sp
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
         ivm_status status = step->refreshing ? marks_of_refresh(&it) : marks_of_push(&it);
         ivm__arena_back(step->scratch, mark);
-        if (status != IVM_OK) {
-            return ivm__fail_memory(step->error);
-        }
+        IVM_TRY(ivm__step_status(step, status));
         IVM_TRY(ivm__track_fits(fact, &track->held, step->error));
     }
     track->asked = split;

@@ -371,6 +371,7 @@ static ivm_status delta_keep(ivm__step *step, ivm_table *table)
     }
     for (uint32_t c = 0; c < delta->chunks_count; c++) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        IVM_TRY(ivm__step_poll(step));
         if (come) {
             IVM_TRY(rows_come(step, table, delta->chunks[c]));
         }
@@ -456,6 +457,7 @@ static ivm_status store_check(ivm__step *step, ivm_table *table)
     ivm__weight weights[IVM__CHUNK_ROWS];
     for (uint32_t next = 0, count; (count = ivm__store_scan(&table->store, IVM__READ_CUR, &next, IVM__CHUNK_ROWS, rows, weights)) > 0;) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        IVM_TRY(ivm__step_poll(step));
         IVM_TRY(rows_check(step, table, rows, count));
         ivm__arena_back(step->scratch, mark);
     }
@@ -511,6 +513,7 @@ static ivm_status fresh_check(ivm__step *step, const ivm__hops *hops)
         assert(delta->shape != IVM_MIXED);
         for (uint32_t c = 0; fact->trust == IVM_TRACKED && c < delta->chunks_count; c++) {
             ivm__arena_mark mark = ivm__arena_here(step->scratch);
+            IVM_TRY(ivm__step_poll(step));
             IVM_TRY(climb(step, hops, h, delta->chunks[c]));
             ivm__arena_back(step->scratch, mark);
         }

@@ -188,6 +188,17 @@ void ivm__group_free(ivm__accumulators *accumulators, uint32_t group)
     ivm__group_clear(accumulators, group);
 }
 
+void ivm__group_trim(ivm__accumulators *accumulators, uint32_t group)
+{
+    uint8_t *state = ivm__group_state(accumulators, group);
+    for (uint32_t i = 0; i < accumulators->count; i++) {
+        const ivm__accumulator *accumulator = &accumulators->list[i];
+        for (uint32_t f = 0; f < accumulator->floats_count; f++) {
+            ivm__exact_sum_trim(accumulators->memory, &ivm__state_floats(accumulator, state)[f]);
+        }
+    }
+}
+
 /* ---- Saving and restoring ---------------------------------------------------------------------------------------------------------- */
 
 /* The state's bytes, then for each float sum the size of its image and the image, each to 16 bytes. */

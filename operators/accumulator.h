@@ -71,6 +71,9 @@ void ivm__group_clear(ivm__accumulators *accumulators, uint32_t group);
 /* Frees what a state holds outside itself, and clears it. */
 void ivm__group_free(ivm__accumulators *accumulators, uint32_t group);
 
+/* Gives back what the step that ended left over of what a state holds outside itself. No image is gone back to any more. */
+void ivm__group_trim(ivm__accumulators *accumulators, uint32_t group);
+
 /* A state as it is now, in the arena, and back. NULL: out of memory. Going back cannot fail. */
 void *ivm__group_save(const ivm__accumulators *accumulators, uint32_t group, ivm__arena *arena);
 void ivm__group_restore(ivm__accumulators *accumulators, uint32_t group, const void *saved);

@@ -223,6 +223,8 @@ static void aggregate_commit(ivm__operator *base)
         ivm__group_tail_of(&self->accumulators, state)->touch = 0;
         if (self->groups_count && ((ivm__group *)(void *)state)->rows == 0) {
             ivm__group_free(&self->accumulators, group);
+        } else if (!self->is_plain) {
+            ivm__group_trim(&self->accumulators, group);
         }
     }
     self->touched_count = 0;
@@ -248,6 +250,9 @@ static void aggregate_undo(ivm__operator *base)
         const void *saved = self->touched[i].saved;
         saved = saved ? saved : self->plain + (size_t)i * self->accumulators.stride;
         ivm__group_restore(&self->accumulators, self->touched[i].group, saved);
+        if (!self->is_plain) {
+            ivm__group_trim(&self->accumulators, self->touched[i].group);
+        }
         ivm__group_codes_forget(&self->codes, self->touched[i].group);
     }
     self->touched_count = 0;

@@ -217,6 +217,7 @@ ivm_status ivm__aggregate_publish(ivm__aggregate *self, ivm__step *step)
         }
         groups[count++] = group;
         if (count == IVM__CHUNK_ROWS) {
+            IVM_TRY(ivm__step_poll(step));
             IVM_TRY(ivm__aggregate_publish_there(self, step, groups, count));
             ivm__arena_back(step->scratch, mark);
             count = 0;

@@ -77,6 +77,7 @@ static ivm_status add_delta(const ivm__join_leaf *leaf, ivm__step *step, ivm__zs
         if (!chunk) {
             return IVM_OK;
         }
+        IVM_TRY(ivm__step_poll(step));
         IVM_TRY(ivm__zset_add(to, step->scratch, chunk, NULL, 1));
         ivm__arena_back(step->scratch, mark);
     }

@@ -306,6 +306,7 @@ static ivm_status probe_pairs(ivm__join_run *run, uint32_t depth, const ivm__chu
     }
     scratch_place place = scratch_here(run);
     for (ivm__probe probe = { 0 }; probe.key < keys->rows_count;) {
+        IVM_TRY(ivm__step_poll(run->step));
         found.count = ivm__index_probe(run->sources[depth].index, keys, &probe, IVM__CHUNK_ROWS, found.positions, found.rows);
         if (found.count) {
             IVM_TRY(pairs_pass(run, depth, chunk, &found));
@@ -376,6 +377,7 @@ static ivm_status probe_cross(ivm__join_run *run, uint32_t depth, const ivm__chu
             ivm__arena_mark mark = ivm__arena_here(scratch);
             end = all - first < IVM__CHUNK_ROWS ? all : first + IVM__CHUNK_ROWS;
             pairs_cross(&found, first, end, rows, count);
+            IVM_TRY(ivm__step_poll(run->step));
             IVM_TRY(pairs_pass(run, depth, chunk, &found));
             ivm__arena_back(scratch, mark);
         }

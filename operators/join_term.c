@@ -290,6 +290,7 @@ ivm_status ivm__join_drive(ivm__join_run *run, ivm__leaf_walk *walk, bool one)
     do {
         const ivm__chunk *chunk;
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        IVM_TRY(ivm__step_poll(step));
         IVM_TRY(ivm__leaf_delta_next(run->driver, step, walk, &chunk));
         if (!chunk) {
             return IVM_OK;

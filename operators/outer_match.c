@@ -274,6 +274,7 @@ static ivm_status changed_match(run *it)
     it->step->stats->rows_probed += keys.rows_count - ivm__keys_skipped(&keys);
     for (ivm__probe probe = { 0 }; probe.key < keys.rows_count;) {
         ivm__arena_mark mark = ivm__arena_here(scratch);
+        IVM_TRY(ivm__step_poll(it->step));
         it->found.count = ivm__index_probe(it->other->index, &keys, &probe, IVM__CHUNK_ROWS, it->found.positions, it->found.rows);
         IVM_TRY(pairs_pass(it));
         ivm__arena_back(scratch, mark);
@@ -314,6 +315,7 @@ ivm_status ivm__outer_match(ivm__outer *outer, ivm__step *step, ivm__outer_side 
     }
     for (uint32_t next = 0; changed_next(&it, &next);) {
         ivm__arena_mark chunk = ivm__arena_here(step->scratch);
+        IVM_TRY(ivm__step_poll(step));
         if (it.changed.count) {
             IVM_TRY(changed_match(&it));
         }

@@ -14,6 +14,7 @@
 typedef struct ivm__partners {
     uint32_t count, touch;
 } ivm__partners;
+static_assert(IVM_TABLE_ROWS_MAX < UINT32_MAX, "partners are rows of one store: their number fits");
 
 typedef struct ivm__partners_touch {
     ivm__row_id row;

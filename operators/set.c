@@ -179,6 +179,7 @@ static ivm_status all_emit(set *it, ivm__step *step, ivm__delta *delta)
     }
     assert(it->changes_count == it->rows.store.touched_count);
     for (uint32_t t = 0; t < it->changes_count; t++) {
+        IVM_TRY(t % IVM__CHUNK_ROWS == 0 ? ivm__step_poll(step) : IVM_OK);
         IVM_TRY(touched_emit(it, step, t, weights, delta));
     }
     return IVM_OK;
@@ -195,6 +196,7 @@ static ivm_status distinct_emit(set *it, ivm__step *step, ivm__delta *delta)
         return ivm__fail(step->error, IVM_OVERFLOW, "view %s: the weight of a row is out of range", it->head.view);
     }
     while ((count = ivm__store_changes(store, &next, 64, rows, weights)) > 0) {
+        IVM_TRY(ivm__step_poll(step));
         for (uint32_t i = 0; i < count; i++) {
             ivm__weight before = ivm__store_weight(store, rows[i], IVM__READ_OLD), after = ivm__store_weight(store, rows[i], IVM__READ_CUR);
             IVM_TRY(ivm__delta_add(delta, step, rows[i], (after > 0) - (before > 0)));

@@ -125,9 +125,10 @@ static bool row_is_new(const top *it, ivm__row_id row)
     return weight_before(it, row) == 0 && weight_after(it, row) != 0;
 }
 
-static ivm_status new_insert(top *it)
+static ivm_status new_insert(top *it, const ivm__step *step)
 {
     for (; it->inserted < it->changed_count; it->inserted++) {
+        IVM_TRY(it->inserted % IVM__CHUNK_ROWS == 0 ? ivm__step_poll(step) : IVM_OK);
         if (row_is_new(it, it->changed[it->inserted].group)) {
             IVM_TRY(ivm__sorted_insert(&it->sorted, it->changed[it->inserted]));
         }
@@ -212,6 +213,7 @@ static ivm_status partitions_walk(top *it, ivm__step *step, ivm__delta *delta)
     uint32_t count = partitions_read(it, partitions);
     ivm__sorted_sort(&it->sorted, partitions, spare, count);
     for (uint32_t i = 0; i < count; i++) {
+        IVM_TRY(ivm__step_poll(step));
         IVM_TRY(partition_walk(it, step, it->changed + partitions[i].group, (uint32_t)partitions[i].cell, delta));
     }
     IVM_TRY(ivm__delta_finish(delta, step));
@@ -230,7 +232,7 @@ static ivm_status top_finish(ivm__operator *self, ivm__step *step)
     ivm__delta_init(&delta, self, &it->rows.store);
     ivm_status status = changed_sort(it, step);
     if (status == IVM_OK) {
-        status = new_insert(it);
+        status = new_insert(it, step);
     }
     if (status == IVM_OK && self->next && it->limit > 0 && it->changed_count > 0) {
         status = partitions_walk(it, step, &delta);

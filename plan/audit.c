@@ -168,6 +168,7 @@ static ivm_status subtract(ivm__store *rows, const ivm__store *held, ivm__step *
     IVM_TRY(index_whole(rows, step->arena, &whole));
     for (uint32_t next = 0;;) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
+        IVM_TRY(ivm__step_poll(step));
         ivm__chunk *chunk;
         IVM_TRY(ivm__store_chunk(held, step->scratch, IVM__READ_CUR, &next, &chunk));
         if (!chunk) {
@@ -186,7 +187,7 @@ static ivm_status audit_compare(const audit *it, ivm_snapshot **differences)
     if (status == IVM_OK) {
         status = ivm__snapshot_copy(last->view, last->program.result, differences);
     }
-    return status == IVM_OK ? IVM_OK : ivm__fail_memory(it->step.error);
+    return ivm__step_status(&it->step, status);
 }
 
 /* ---- The call -------------------------------------------------------------------------------------------------------------------------------- */

@@ -71,8 +71,8 @@ static ivm_plan *plan_make(ivm__plan_op op)
 /* Takes the input, whatever the outcome. */
 static bool input_add(ivm_plan *plan, ivm_plan *input)
 {
-    if (input->depth >= IVM__BUILDER_DEPTH_MAX) {
-        ivm__builder_fail(IVM_INVALID_PLAN, "a plan nested more than %u deep", IVM__BUILDER_DEPTH_MAX);
+    if (input->depth >= IVM_PLAN_DEPTH_MAX) {
+        ivm__builder_fail(IVM_INVALID_PLAN, "a plan nested more than %u deep", IVM_PLAN_DEPTH_MAX);
         ivm_plan_free(input);
         return false;
     }

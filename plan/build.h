@@ -7,8 +7,6 @@
 
 #include "plan.h"
 
-#define IVM__BUILDER_DEPTH_MAX 1000u /* expressions in expressions, plans in plans; all walks are recursive */
-
 extern ivm__memory ivm__builder_memory;
 
 /* ---- Causes (build_memory.c) ----------------------------------------------------------------------------------------------------------- */

@@ -110,8 +110,8 @@ static bool arguments_are_fine(const char *function, ivm_expr *const *arguments,
             ivm__builder_fail(IVM_INVALID_ARGUMENT, "%s: argument %zu is NULL", function, i + 1);
             return false;
         }
-        if (arguments[i]->depth >= IVM__BUILDER_DEPTH_MAX) {
-            ivm__builder_fail(IVM_INVALID_PLAN, "%s: an expression nested more than %u deep", function, IVM__BUILDER_DEPTH_MAX);
+        if (arguments[i]->depth >= IVM_PLAN_DEPTH_MAX) {
+            ivm__builder_fail(IVM_INVALID_PLAN, "%s: an expression nested more than %u deep", function, IVM_PLAN_DEPTH_MAX);
             return false;
         }
     }

@@ -66,7 +66,7 @@ static void malloc_release(void *context, void *block, size_t size)
     free(block);
 }
 
-ivm__memory ivm__builder_memory = { .allocator = { malloc_allocate, malloc_resize, malloc_release, NULL } };
+ivm__memory ivm__builder_memory = { .allocator = { malloc_allocate, malloc_resize, malloc_release, NULL }, .bytes_max = UINT64_MAX };
 
 char *ivm__builder_text(const char *text, size_t size)
 {

@@ -3,6 +3,7 @@
  * operations and top_k: check_set.c, expressions: check_expression.c. Cost: columns times names looked up, at view creation alone. */
 #include "check.h"
 #include "source.h"
+#include "utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,6 +221,27 @@ static ivm_status check_fill(ivm__check *check, const ivm_plan *plan, ivm__node 
     return ivm__fail(check->error, IVM_INVALID_PLAN, "unknown op %d", (int)plan->op);
 }
 
+/* What a row of the node would be. */
+static ivm_status check_row(const ivm__check *check, const ivm__node *node)
+{
+    uint64_t bytes = 0;
+    if (node->columns_count > IVM_VIEW_COLUMNS_MAX) {
+        return ivm__fail(check->error, IVM_UNSUPPORTED, "a row of %u columns in the plan, at most %u", node->columns_count,
+                         IVM_VIEW_COLUMNS_MAX);
+    }
+    for (uint32_t i = 0; i < node->columns_count; i++) {
+        bytes += ivm__type_words(node->columns[i].type) * sizeof(uint64_t);
+        if (!ivm__utf8_is(node->columns[i].name)) {
+            return ivm__fail(check->error, IVM_INVALID_PLAN, "column %s: a name that is no UTF-8", node->columns[i].name);
+        }
+    }
+    if (bytes > IVM_ROW_BYTES_MAX) {
+        return ivm__fail(check->error, IVM_UNSUPPORTED, "a row of %llu bytes in the plan, at most %u", (unsigned long long)bytes,
+                         IVM_ROW_BYTES_MAX);
+    }
+    return IVM_OK;
+}
+
 ivm_status ivm__check_node(ivm__check *check, const ivm_plan *plan, ivm__node **node)
 {
     ivm__node *made = ivm__node_make(check->memory, plan->op);
@@ -227,6 +249,9 @@ ivm_status ivm__check_node(ivm__check *check, const ivm_plan *plan, ivm__node **
         return ivm__fail_memory(check->error);
     }
     ivm_status status = check_fill(check, plan, made);
+    if (status == IVM_OK) {
+        status = check_row(check, made);
+    }
     if (status != IVM_OK) {
         ivm__node_free(made, check->engine);
         return status;

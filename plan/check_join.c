@@ -60,17 +60,17 @@ static ivm_status add_residual(ivm__check *check, ivm__expression *condition, iv
 
 /* ---- Flattening ------------------------------------------------------------------------------------------------------------------- */
 
-/* One join among those flattened: the columns of its inputs. */
+/* One join among those flattened: the columns of its inputs. Small, for joins nest. */
 typedef struct join_scope {
-    uint32_t first;                            /* its first column in the parts */
-    uint32_t input_first[IVM_JOIN_LEAVES_MAX]; /* of each input */
+    uint32_t first;                          /* its first column in the parts */
+    uint8_t input_leaf[IVM_JOIN_LEAVES_MAX]; /* the first of each input, in the parts */
     uint32_t inputs_count;
 } join_scope;
 
-static uint32_t scope_input(const join_scope *scope, uint32_t column)
+static uint32_t scope_input(const join_scope *scope, const ivm__join_parts *parts, uint32_t column)
 {
     uint32_t input = scope->inputs_count - 1;
-    while (scope->input_first[input] > column) {
+    while (parts->leaf_first[scope->input_leaf[input]] > column) {
         input--;
     }
     return input;
@@ -84,7 +84,7 @@ static ivm_status add_pair(ivm__check *check, const join_scope *scope, const cha
         IVM_TRY(ivm__column_find(parts->columns + scope->first, count, names[i], &at[i], check->error));
         at[i] += scope->first;
     }
-    if (scope_input(scope, at[0]) == scope_input(scope, at[1])) {
+    if (scope_input(scope, parts, at[0]) == scope_input(scope, parts, at[1])) {
         return ivm__fail(check->error, IVM_INVALID_PLAN, "on: %s and %s are of one input", names[0], names[1]);
     }
     ivm__join_pair pair = { .a = at[0], .b = at[1] };
@@ -110,7 +110,7 @@ static ivm_status flatten_inputs(ivm__check *check, const ivm_plan *plan, join_s
     for (size_t i = 0; i < plan->inputs_count; i++) {
         const ivm_plan *input = plan->inputs[i];
         if (i < IVM_JOIN_LEAVES_MAX) {
-            scope->input_first[i] = parts->columns_count;
+            scope->input_leaf[i] = (uint8_t)parts->leaves_count;
             scope->inputs_count++;
         }
         bool nested = plan->op == IVM__PLAN_JOIN && input->op == IVM__PLAN_JOIN;
@@ -207,17 +207,21 @@ static ivm_status fill_project(const ivm_plan *plan, ivm__join_parts *parts, ivm
 
 ivm_status ivm__check_join(ivm__check *check, const ivm_plan *plan, ivm__node *node)
 {
-    ivm__join_parts parts = { .leaves_count = 0 };
-    ivm_status status = flatten(check, plan, &parts);
+    ivm__join_parts *parts = ivm__allocate_zeroed(check->memory, sizeof *parts); /* not on the stack: plans are deep */
+    if (!parts) {
+        return ivm__fail_memory(check->error);
+    }
+    ivm_status status = flatten(check, plan, parts);
     if (status == IVM_OK) {
-        status = ivm__join_make_alike(check, &parts);
+        status = ivm__join_make_alike(check, parts);
     }
     if (status == IVM_OK) {
-        status = parts.place ? fill_project(plan, &parts, check->memory, node) : fill_join(plan, &parts, check->memory, node);
+        status = parts->place ? fill_project(plan, parts, check->memory, node) : fill_join(plan, parts, check->memory, node);
         if (status != IVM_OK) {
             status = ivm__fail_memory(check->error);
         }
     }
-    parts_deinit(&parts, check);
+    parts_deinit(parts, check);
+    ivm__release(check->memory, parts, sizeof *parts);
     return status;
 }

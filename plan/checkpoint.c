@@ -18,6 +18,7 @@ typedef struct checkpoint {
     ivm_error *error;
     bool compressed;
     size_t sort_bytes;
+    ivm__cancel cancel;
     ivm__block_writer writer;
     ivm__row_saver rows;
     ivm__stream_saver kept;
@@ -63,6 +64,7 @@ static ivm_status head_write(checkpoint *it, const ivm__code *catalog)
                        .fingerprint = ivm__catalog_fingerprint(catalog->bytes, catalog->size),
                        .compressed = it->compressed };
     IVM_TRY(ivm__block_writer_init(&it->writer, &it->engine->memory, &head, it->write, it->context, it->error));
+    it->writer.cancel = it->cancel;
     ivm__row_saver_init(&it->rows, it->engine, &it->writer, it->sort_bytes);
     ivm__stream_saver_init(&it->kept, it->engine, &it->writer, it->sort_bytes);
     return position_write(it);
@@ -158,6 +160,7 @@ ivm_status ivm_checkpoint(ivm_engine *engine, ivm_write write, void *context, co
                                     (options->compression == IVM_COMPRESSION_AUTO && ivm__compress_is_there()),
                       .sort_bytes = options->sort_bytes ? options->sort_bytes : IVM__SORT_BYTES_DEFAULT };
     IVM_TRY(ivm__engine_enter(engine, error));
+    it.cancel = ivm__engine_cancel_of(engine);
     ivm_status status = locked(&it);
     ivm__engine_settle(engine);
     ivm__engine_leave(engine);

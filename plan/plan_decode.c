@@ -103,7 +103,7 @@ static ivm_expr *expr_read_kind(plan_reader *it)
 
 static ivm_expr *expr_read(plan_reader *it)
 {
-    if (++it->exprs > IVM__BUILDER_DEPTH_MAX) {
+    if (++it->exprs > IVM_PLAN_DEPTH_MAX) {
         it->decode.failed = true;
     }
     ivm_expr *expr = it->decode.failed ? NULL : expr_read_kind(it);
@@ -305,7 +305,7 @@ static ivm_plan *plan_read(plan_reader *it)
 {
     ivm__plan_op op = (ivm__plan_op)ivm__decode_below(&it->decode, 1, IVM__PLAN_TOP_K + 1);
     uint32_t count = ivm__decode_count(&it->decode, 1);
-    if (++it->plans > IVM__BUILDER_DEPTH_MAX || !inputs_fit(op, count)) {
+    if (++it->plans > IVM_PLAN_DEPTH_MAX || !inputs_fit(op, count)) {
         it->decode.failed = true;
     }
     ivm_plan *plan = it->decode.failed ? NULL : inputs_read(it, op, count);

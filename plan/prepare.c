@@ -91,6 +91,7 @@ static ivm_status prepare_joins(const ivm_view *view, ivm__step *step)
         if (ivm__view_drivers(view, planned->graphs[i], &drivers) != IVM_OK) {
             return ivm__fail_memory(step->error);
         }
+        IVM_TRY(ivm__step_poll(step));
         IVM_TRY(ivm__join_prepare(planned->joins[i], step, drivers));
     }
     return IVM_OK;

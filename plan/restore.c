@@ -176,7 +176,7 @@ static ivm_status kept_read(restoring *it, ivm__holding_kind kind)
 {
     for (uint32_t i = 0; i < it->views_count; i++) {
         ivm_status status = ivm__program_loader_load(&it->loaders[i], &it->step, &it->reader, i, kind);
-        IVM_TRY(status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(it->error) : status);
+        IVM_TRY(ivm__step_status(&it->step, status));
     }
     return IVM_OK;
 }
@@ -185,7 +185,7 @@ static ivm_status settle(restoring *it)
 {
     for (uint32_t i = 0; i < it->views_count; i++) {
         ivm_status status = ivm__program_settle(&it->beside.views[i].program, &it->step);
-        IVM_TRY(status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(it->error) : status);
+        IVM_TRY(ivm__step_status(&it->step, status));
     }
     return IVM_OK;
 }
@@ -221,8 +221,12 @@ static ivm_status restore(ivm_engine *engine, ivm_read read, void *context, ivm_
     restoring it = { .engine = engine, .error = error, .beside = { .engine = engine } };
     ivm__step_init(&it.step, engine, &ignored, error);
     ivm_status status = ivm__block_reader_init(&it.reader, &engine->memory, read, context, error);
+    it.reader.cancel = it.step.cancel;
     if (status == IVM_OK) {
         status = whole_read(&it);
+    }
+    if (status == IVM_OK) {
+        status = ivm__step_poll(&it.step); /* the last point of return */
     }
     if (status == IVM_OK) {
         ivm__beside_move(&it.beside);

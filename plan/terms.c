@@ -352,7 +352,7 @@ static ivm_status term_plan_prune(void *state, ivm__step *step, ivm__leaf_prune 
     if (status == IVM_OK && pruning == IVM_FK_PRUNING_ROW) {
         status = ivm__prune_rows(step, plan->graph, edges, leaves);
     }
-    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+    return ivm__step_status(step, status);
 }
 
 static ivm_status term_plan_begin(void *state, ivm__step *step, const ivm__leaf_delta *leaves, uint32_t leaves_count)

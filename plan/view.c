@@ -228,7 +228,9 @@ static ivm_status view_finish(ivm_view *view, ivm_indexes indexes, const ivm__vi
     IVM_TRY(view_complete(view, error));
     IVM_TRY(check_names(view->engine, view->planned->node, error));
     IVM_TRY(ivm__transient_check(view, saved, error));
-    return indexes == IVM_INDEXES_EAGER ? ivm__view_prepare(view, error) : IVM_OK;
+    IVM_TRY(indexes == IVM_INDEXES_EAGER ? ivm__view_prepare(view, error) : IVM_OK);
+    ivm__cancel cancel = ivm__engine_cancel_of(view->engine);
+    return ivm__cancel_poll(&cancel, error);
 }
 
 ivm_status ivm__view_declare(ivm_engine *engine, const char *name, const ivm_plan *plan, const ivm_view_options *options,

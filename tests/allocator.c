@@ -26,6 +26,9 @@ static bool call_fails(test_allocator *allocator, size_t size)
     if (size == 0) {
         atomic_fetch_add(&allocator->faults, 1);
     }
+    if (atomic_load(&allocator->bell) > 0 && atomic_fetch_sub(&allocator->bell, 1) == 1) {
+        allocator->ring(allocator->ring_context);
+    }
     if (atomic_load(&allocator->fuse) > 0 && atomic_fetch_sub(&allocator->fuse, 1) == 1) {
         atomic_store(&allocator->failed, true);
         return true;
@@ -91,6 +94,18 @@ bool test_allocator_disarm(test_allocator *allocator)
         figure_add("allocations failed", 1);
     }
     return failed;
+}
+
+void test_allocator_ring(test_allocator *allocator, uint64_t n, void (*ring)(void *context), void *context)
+{
+    allocator->ring = ring;
+    allocator->ring_context = context;
+    atomic_store(&allocator->bell, (int64_t)n);
+}
+
+bool test_allocator_unring(test_allocator *allocator)
+{
+    return atomic_exchange(&allocator->bell, 0) <= 0;
 }
 
 bool test_allocator_is_clean(const test_allocator *allocator)

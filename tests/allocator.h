@@ -24,6 +24,9 @@ typedef struct test_allocator {
     _Atomic uint64_t faults; /* blocks given back with a wrong size, twice, or never given out; calls that ask for nothing */
     _Atomic int64_t fuse;    /* calls until one fails; 0: none will */
     _Atomic bool failed;     /* one has, since armed */
+    _Atomic int64_t bell;    /* calls until one rings; 0: none will */
+    void (*ring)(void *context);
+    void *ring_context;
 } test_allocator;
 
 void test_allocator_init(test_allocator *allocator);
@@ -33,6 +36,10 @@ ivm_allocator test_allocator_functions(test_allocator *allocator);
 void test_allocator_arm(test_allocator *allocator, uint64_t n);
 /* No call fails any more; whether one has since it was armed. Each that has is counted (figure.h). */
 bool test_allocator_disarm(test_allocator *allocator);
+/* The n-th call from now on calls `ring` before it does anything, once. */
+void test_allocator_ring(test_allocator *allocator, uint64_t n, void (*ring)(void *context), void *context);
+/* No call rings any more; whether one has since. */
+bool test_allocator_unring(test_allocator *allocator);
 /* Nothing lives and nothing was wrong. */
 bool test_allocator_is_clean(const test_allocator *allocator);
 

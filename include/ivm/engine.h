@@ -17,8 +17,14 @@ typedef struct ivm_table ivm_table;
 typedef struct ivm_view ivm_view;
 typedef struct ivm_fact ivm_fact;
 
-#define IVM_NAME_SIZE_MAX 255 /* bytes of a table's, view's or column's name */
+/* Limits. What passes one is refused whole, with a message that names it: rows and weights as overflow, what is asked for as invalid_argument, plans as
+ * invalid_plan or unsupported. */
+#define IVM_NAME_SIZE_MAX 255 /* bytes of a table's, view's or column's name, which is UTF-8 */
 #define IVM_TABLE_COLUMNS_MAX 1024
+#define IVM_VIEW_COLUMNS_MAX 65536u   /* of a view, and of any row inside a plan */
+#define IVM_ROW_BYTES_MAX (1u << 19)  /* of the same: 8 bytes a column, 16 a decimal, 8 a string whatever its length */
+#define IVM_BATCH_ROWS_MAX (1u << 31) /* of one table in one batch; an upsert is two */
+#define IVM_PLAN_DEPTH_MAX 1000u      /* plans in plans, expressions in expressions: a stack of 512 KB is enough for the deepest */
 #define IVM_JOIN_LEAVES_MAX 64
 #define IVM_MASKS_RUN_MAX (1u << 18) /* masks one join may run in one push under IVM_JOIN_MOBIUS */
 #define IVM_TABLE_ROWS_MAX 4000000000u
@@ -70,11 +76,13 @@ typedef struct ivm_engine_options {
     uint64_t hash_seed;      /* 0: one is drawn; see above */
     ivm_planner_options planner;
     uint32_t threads; /* since version 2. 0 is 1 */
+    uint64_t
+        memory_max; /* since version 3. bytes_held never passes it: a call that would is out_of_memory and changes nothing. 0: no limit */
 } ivm_engine_options;
-#define IVM_ENGINE_OPTIONS_VERSION 2u
+#define IVM_ENGINE_OPTIONS_VERSION 3u
 #define IVM_ENGINE_OPTIONS_INIT                                                                                                            \
     {                                                                                                                                      \
-        IVM_ENGINE_OPTIONS_VERSION, { 0, 0, 0, 0 }, 0, { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true }, 1                                      \
+        IVM_ENGINE_OPTIONS_VERSION, { 0, 0, 0, 0 }, 0, { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true }, 1, 0                                   \
     }
 
 /* Makes an empty engine. `options` NULL: the defaults above. Options are copied. The caller owns *engine and closes it.
@@ -87,6 +95,15 @@ IVM_API ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error) IVM_MU
 
 IVM_API ivm_status ivm_engine_planner_set(ivm_engine *engine, const ivm_planner_options *options, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_planner_options ivm_engine_planner(ivm_engine *engine);
+
+/* Another limit from now on; 0: none. What is held already stays, be it more; then nothing that grows succeeds until enough of it is given back. Takes
+ * no lock: a call under way meets it. */
+IVM_API ivm_status ivm_engine_memory_limit(ivm_engine *engine, uint64_t memory_max, ivm_error *error) IVM_MUST_CHECK;
+
+/* Asks the calls that are under way on other threads (push, refresh, making or auditing a view, checkpoint, restore) to end: they fail with cancelled
+ * and change nothing, but for one that has passed its last point of return. Looked at after every thousand rows or so. A call that only waits for its
+ * turn is not under way; where none is nothing happens. Takes no lock; any thread, from a signal handler and the engine's own callbacks too. */
+IVM_API void ivm_engine_cancel(ivm_engine *engine);
 
 /* The position that came with the last push that had one (ivm_batch_position()), kept by checkpoints: what a host goes on from.
  * Writes at most `capacity` bytes, says in *size how many it has; 0: none. in_use from inside a callback. */

@@ -40,8 +40,9 @@ typedef enum ivm_status {
     IVM_OVERFLOW,              /* an integer, a decimal, a weight or a number of rows leaves its range */
     IVM_CORRUPT,               /* a checkpoint that was cut, changed, or is none; the message says where */
     IVM_IO,                    /* a file, a directory or a caller's stream could not be read or written */
-    IVM_OUT_OF_MEMORY,         /* the allocator gave none */
+    IVM_OUT_OF_MEMORY,         /* the allocator gave none, or more would pass the engine's limit; the message says which */
     IVM_UNSUPPORTED,           /* a thing that makes sense but is not done; the message says why */
+    IVM_CANCELLED,             /* ivm_engine_cancel() was called while it went on */
     IVM_STATUS_COUNT
 } ivm_status;
 

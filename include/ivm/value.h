@@ -14,7 +14,7 @@ enum {
     IVM_BOOL = 1,
     IVM_INT64 = 2,
     IVM_FLOAT64 = 3,   /* NaN equals NaN and sorts above every number; -0.0 is stored as 0.0 */
-    IVM_STRING = 4,    /* UTF-8, compared by bytes; bytes that are none are kept as they are, length counts those that begin a character */
+    IVM_STRING = 4,    /* any bytes, compared as such, meant as UTF-8: length counts those that begin a character, lower and upper change a to z */
     IVM_DATE = 5,      /* days since 1970-01-01 */
     IVM_TIMESTAMP = 6, /* microseconds since 1970-01-01 00:00, UTC */
     IVM_DECIMAL_KIND = 7

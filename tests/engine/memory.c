@@ -71,6 +71,66 @@ Test(engine_memory, failed_calls_change_nothing, .init = begin)
     check_clean();
 }
 
+static uint64_t refused(uint64_t bytes_max, uint64_t bytes_asked)
+{
+    ivm__refusal refusal = ivm__memory_refusal();
+    cr_assert_eq(refusal.bytes_max, bytes_max);
+    cr_assert_eq(refusal.bytes_asked, bytes_asked);
+    return refusal.bytes_held;
+}
+
+Test(engine_memory, the_limit_is_what_bytes_held_may_be, .init = begin)
+{
+    ivm__memory_limit(&memory, 100);
+    void *a = ivm__allocate(&memory, 60);
+    cr_assert_null(ivm__allocate(&memory, 41));
+    cr_assert_eq(refused(100, 41), 60);
+    cr_assert_null(ivm__allocate(&memory, SIZE_MAX));
+    cr_assert_null(ivm__resize(&memory, a, 60, 101));
+    cr_assert_eq(refused(100, 41), 60);
+    cr_assert_eq(memory.bytes_held, 60);
+    cr_assert_eq(counted.bytes, 60, "the allocator was not asked");
+    void *b = ivm__allocate(&memory, 40);
+    cr_assert_not_null(b, "up to the last byte");
+    cr_assert_null(ivm__allocate(&memory, 0));
+    ivm__release(&memory, b, 40);
+    a = ivm__resize(&memory, a, 60, 100);
+    cr_assert_not_null(a);
+    ivm__memory_limit(&memory, 50);
+    cr_assert_null(ivm__resize(&memory, a, 100, 101));
+    cr_assert_eq(refused(50, 1), 100, "more is held than the new limit");
+    a = ivm__resize(&memory, a, 100, 80);
+    cr_assert_not_null(a, "what shrinks goes");
+    cr_assert_null(ivm__allocate(&memory, 1));
+    ivm__memory_limit(&memory, 0);
+    b = ivm__allocate(&memory, 1000);
+    cr_assert_not_null(b);
+    ivm__release(&memory, b, 1000);
+    ivm__release(&memory, a, 80);
+    check_clean();
+}
+
+Test(engine_memory, who_gave_no_memory_is_told, .init = begin)
+{
+    ivm_error error = IVM_ERROR_INIT;
+    ivm__memory_limit(&memory, 100);
+    cr_assert_null(ivm__allocate(&memory, 101));
+    cr_assert_eq(ivm__fail_memory(&error), IVM_OUT_OF_MEMORY);
+    cr_assert_str_eq(error.message, "out of memory: the engine's limit is 100 bytes, it holds 0, and 101 more were wanted");
+    test_allocator_arm(&counted, 1);
+    cr_assert_null(ivm__allocate(&memory, 100));
+    cr_assert_eq(ivm__fail_memory(&error), IVM_OUT_OF_MEMORY);
+    cr_assert_str_eq(error.message, "out of memory");
+    void *block = ivm__allocate(&memory, 50);
+    cr_assert_null(ivm__resize(&memory, block, 50, 101));
+    test_allocator_arm(&counted, 1);
+    cr_assert_null(ivm__resize(&memory, block, 50, 100));
+    cr_assert_eq(memory.bytes_held, 50);
+    cr_assert_eq(refused(0, 0), 0);
+    ivm__release(&memory, block, 50);
+    check_clean();
+}
+
 Test(engine_memory, grow_doubles_and_keeps, .init = begin)
 {
     uint32_t *items = NULL;

@@ -524,8 +524,9 @@ Test(operators_aggregate, out_of_memory_anywhere_undoes_the_step)
             uint64_t entries = entries_count(&it), order = 5;
             test_allocator_arm(&it.allocator, n);
             ivm_status status = agg_step(&it, &changes, false, true, &order);
-            done = !test_allocator_disarm(&it.allocator);
-            cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY, "call %lu: %s", (unsigned long)n, ivm_status_name(status));
+            done = status == IVM_OK; /* past the last point of return no memory is needed, but some may be given back */
+            cr_assert(test_allocator_disarm(&it.allocator) ? done || status == IVM_OUT_OF_MEMORY : done, "call %lu: %s", (unsigned long)n,
+                      ivm_status_name(status));
             if (!done) {
                 uint8_t *after = states_of(&it, &size_after);
                 cr_assert(size == size_after && memcmp(states, after, size) == 0, "call %lu", (unsigned long)n);

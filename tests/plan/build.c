@@ -117,13 +117,13 @@ Test(plan_build, null_is_passed_on_and_the_rest_is_freed)
 Test(plan_build, a_tree_too_deep_is_refused_before_it_can_overflow_the_stack)
 {
     ivm_expr *deep = ivm_column("a");
-    for (uint32_t i = 1; i < IVM__BUILDER_DEPTH_MAX; i++) {
+    for (uint32_t i = 1; i < IVM_PLAN_DEPTH_MAX; i++) {
         deep = ivm_call1("-", deep);
     }
     cr_assert_not_null(deep);
     fails_with(ivm_call1("-", deep), IVM_INVALID_PLAN, "deep");
     ivm_plan *plan = scan("t");
-    for (uint32_t i = 1; i < IVM__BUILDER_DEPTH_MAX; i++) {
+    for (uint32_t i = 1; i < IVM_PLAN_DEPTH_MAX; i++) {
         plan = ivm_plan_filter(plan, ivm_column("a"));
     }
     cr_assert_not_null(plan);

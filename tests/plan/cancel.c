@@ -1,0 +1,249 @@
+/* Cancelled calls: a request that comes at the n-th allocation, for every n, or from within a stream's function ends the call with nothing changed, or
+ * comes too late and changes nothing of its outcome. Requests from another thread: tests/cancel.c. */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkpoint_case.h"
+
+typedef ivm_status call(fixture *it, void *context);
+
+static void cancel(void *engine)
+{
+    ivm_engine_cancel(engine);
+}
+
+/* Asks at every allocation of the call in turn, each time in an engine restored anew. How many were cancelled. */
+static uint32_t cancel_everywhere(const tape *from, call *work, void *context)
+{
+    tape begin = *from, end = { 0 };
+    fixture whole;
+    uint32_t cancelled = 0;
+    fixture_open(&whole);
+    cr_assert_eq(case_restore(&whole, &begin), IVM_OK, "%s", whole.error.message);
+    cr_assert_eq(work(&whole, context), IVM_OK, "%s", whole.error.message);
+    case_save(&whole, &end);
+    fixture_close(&whole);
+    bool rang = true;
+    for (uint64_t n = 1; rang; n++) {
+        fixture it;
+        fixture_open(&it);
+        cr_assert_eq(case_restore(&it, &begin), IVM_OK, "%s", it.error.message);
+        test_allocator_ring(&it.allocator, n, cancel, it.engine);
+        ivm_status status = work(&it, context);
+        rang = test_allocator_unring(&it.allocator);
+        cr_assert(status == IVM_OK || (status == IVM_CANCELLED && rang), "allocation %lu: %s", (unsigned long)n, ivm_status_name(status));
+        if (status == IVM_CANCELLED) {
+            cancelled++;
+            cr_assert_eq(it.error.status, IVM_CANCELLED);
+            cr_assert_not_null(strstr(it.error.message, "ivm_engine_cancel"), "%s", it.error.message);
+            case_assert_saved_as(&it, &begin, "cancelled");
+            cr_assert_eq(work(&it, context), IVM_OK, "the request is over: %s", it.error.message);
+        }
+        case_assert_saved_as(&it, &end, "went through");
+        fixture_close(&it);
+    }
+    tape_free(&end);
+    return cancelled;
+}
+
+/* An engine with everything, saved; the stream is the caller's. */
+static tape filled(void)
+{
+    fixture it;
+    tape saved = { 0 };
+    case_program_open(&it);
+    case_fill(&it);
+    case_save(&it, &saved);
+    fixture_close(&it);
+    return saved;
+}
+
+static ivm_status push_all(fixture *it, void *context)
+{
+    ivm_table *d, *f, *bag, *plain, *seen;
+    ivm_batch *batch;
+    (void)context;
+    cr_assert_eq(ivm_batch_create(it->engine, &batch, &it->error), IVM_OK);
+    cr_assert(ivm_table_find(it->engine, "d", &d, NULL) == IVM_OK && ivm_table_find(it->engine, "f", &f, NULL) == IVM_OK);
+    cr_assert(ivm_table_find(it->engine, "bag", &bag, NULL) == IVM_OK && ivm_table_find(it->engine, "plain", &plain, NULL) == IVM_OK);
+    cr_assert_eq(ivm_table_find(it->engine, "seen", &seen, NULL), IVM_OK);
+    for (int64_t i = 0; i < 20; i++) {
+        ivm_batch_insert(batch, d, ivm_int64(100 + i), ivm_string("more than eight bytes"), ivm_null());
+        ivm_batch_upsert(batch, f, ivm_int64(i), ivm_int64(95 + i), ivm_int64(i % 7), ivm_float64(1.0 / (double)(i + 1)), ivm_null(),
+                         ivm_bool(i % 2));
+        ivm_batch_row(batch, bag, IVM_WEIGHTED, i % 3 - 1, IVM_VALUES(ivm_int64(100 + i), ivm_int64(i)));
+        ivm_batch_insert(batch, plain, ivm_string("another text"), ivm_timestamp(i));
+        ivm_batch_insert(batch, seen, ivm_int64(95 + i), ivm_int64(i));
+    }
+    return ivm_push_batch(it->engine, batch, NULL, &it->error);
+}
+
+static ivm_status refresh_late(fixture *it, void *context)
+{
+    ivm_view *view = NULL;
+    (void)context;
+    cr_assert_eq(ivm_view_find(it->engine, "late", &view, &it->error), IVM_OK);
+    return ivm_refresh_view(view, NULL, &it->error);
+}
+
+static ivm_status audit_all(fixture *it, void *context)
+{
+    ivm_status status = IVM_OK;
+    (void)context;
+    for (ivm_view *view = it->engine->views; view && status == IVM_OK; view = view->next) {
+        ivm_snapshot *differences = NULL;
+        status = strcmp(ivm_view_name(view), "waiting") != 0 ? ivm_audit_view(view, &differences, &it->error) : IVM_OK;
+        ivm_snapshot_close(differences);
+    }
+    return status;
+}
+
+static ivm_status view_make(fixture *it, void *context)
+{
+    ivm_view *view;
+    ivm_view_options options = { .version = IVM_VIEW_OPTIONS_VERSION, .indexes = IVM_INDEXES_EAGER };
+    ivm_plan *plan = ivm_plan_join(scan_of("f", NULL), scan_of("d", NULL), "f.d = d.id");
+    plan = ivm_plan_add(ivm_plan_aggregate(plan, "d.name"), "s", "sum", ivm_column("f.x"));
+    (void)context;
+    return ivm_view_create(it->engine, "new", ivm_plan_top_k(ivm_plan_distinct(plan), 3, 0), &options, &view, &it->error);
+}
+
+static ivm_status restore(fixture *it, void *context)
+{
+    return case_restore(it, context);
+}
+
+Test(plan_cancel, a_push_is_undone_or_done)
+{
+    tape saved = filled();
+    cr_expect_gt(cancel_everywhere(&saved, push_all, NULL), 50u);
+    tape_free(&saved);
+}
+
+Test(plan_cancel, a_refresh_is_undone_or_done)
+{
+    tape saved = filled();
+    cr_expect_gt(cancel_everywhere(&saved, refresh_late, NULL), 3u);
+    tape_free(&saved);
+}
+
+Test(plan_cancel, an_audit_leaves_nothing)
+{
+    tape saved = filled();
+    cr_expect_gt(cancel_everywhere(&saved, audit_all, NULL), 100u);
+    tape_free(&saved);
+}
+
+Test(plan_cancel, a_view_is_made_or_not)
+{
+    tape saved = filled();
+    cr_expect_gt(cancel_everywhere(&saved, view_make, NULL), 30u);
+    tape_free(&saved);
+}
+
+Test(plan_cancel, a_restore_is_done_or_not)
+{
+    fixture it;
+    tape saved = filled(), other = { 0 };
+    case_program_open(&it);
+    case_push(&it, "d", IVM_INSERT, "5,five,null");
+    case_save(&it, &other);
+    fixture_close(&it);
+    cr_expect_gt(cancel_everywhere(&other, restore, &saved), 50u);
+    tape_free(&saved);
+    tape_free(&other);
+}
+
+/* ---- From a stream's function --------------------------------------------------------------------------------------------------------------- */
+
+/* A tape whose n-th call asks. */
+typedef struct ringing {
+    tape tape;
+    ivm_engine *engine;
+    uint64_t calls, n;
+} ringing;
+
+static ivm_status write_ringing(void *context, const void *bytes, size_t size)
+{
+    ringing *it = context;
+    if (++it->calls == it->n) {
+        ivm_engine_cancel(it->engine);
+    }
+    return tape_write(&it->tape, bytes, size);
+}
+
+static ivm_status read_ringing(void *context, void *bytes, size_t size, size_t *got)
+{
+    ringing *it = context;
+    if (++it->calls == it->n) {
+        ivm_engine_cancel(it->engine);
+    }
+    return tape_read(&it->tape, bytes, size, got);
+}
+
+Test(plan_cancel, a_checkpoint_ends_wherever_it_is)
+{
+    fixture it;
+    tape saved = filled();
+    fixture_open(&it);
+    cr_assert_eq(case_restore(&it, &saved), IVM_OK);
+    uint64_t n = 0;
+    for (ivm_status status = IVM_CANCELLED; status != IVM_OK;) {
+        ringing to = { .engine = it.engine, .n = ++n };
+        ivm_checkpoint_options options = { .version = IVM_CHECKPOINT_OPTIONS_VERSION, .compression = IVM_COMPRESSION_NONE };
+        status = ivm_checkpoint(it.engine, write_ringing, &to, &options, &it.error);
+        cr_assert(status == IVM_OK || (status == IVM_CANCELLED && to.calls == n), "call %lu: %s", (unsigned long)n,
+                  ivm_status_name(status));
+        cr_assert(status == IVM_CANCELLED || to.calls <= n, "only the last call comes too late");
+        tape_free(&to.tape);
+    }
+    cr_expect_gt(n, 20u);
+    case_assert_saved_as(&it, &saved, "after all that");
+    tape_free(&saved);
+    fixture_close(&it);
+}
+
+Test(plan_cancel, a_restore_ends_wherever_it_is)
+{
+    fixture it;
+    tape saved = filled(), own = { 0 };
+    case_program_open(&it);
+    case_save(&it, &own);
+    ivm_status status = IVM_CANCELLED;
+    for (uint64_t n = 1; status != IVM_OK; n++) {
+        ringing from = { .engine = it.engine, .n = n, .tape = saved };
+        status = ivm_restore(it.engine, read_ringing, &from, &it.error);
+        cr_assert(status == IVM_CANCELLED || (status == IVM_OK && from.calls < n), "call %lu: %s", (unsigned long)n,
+                  ivm_status_name(status));
+        case_assert_saved_as(&it, status == IVM_OK ? &saved : &own, "restored, or not");
+    }
+    tape_free(&saved);
+    tape_free(&own);
+    fixture_close(&it);
+}
+
+/* ---- Whom it does not end ---------------------------------------------------------------------------------------------------------------------- */
+
+static void cancel_told(void *context, ivm_view *view, ivm_snapshot *changes)
+{
+    (void)view, (void)changes;
+    ivm_engine_cancel(context);
+}
+
+Test(plan_cancel, only_what_is_under_way)
+{
+    fixture it;
+    fixture_open(&it);
+    ivm_view_options options = { .version = IVM_VIEW_OPTIONS_VERSION, .changed = cancel_told, .changed_context = it.engine };
+    ivm_table *table = fixture_table(&it, "t", "a int64", NULL);
+    ivm_engine_cancel(it.engine);
+    fixture_make_with(&it, "v", scan_of("t", NULL), &options);
+    ivm_engine_cancel(it.engine);
+    cr_assert_eq(fixture_push(&it, table, IVM_INSERT, "1 2"), IVM_OK, "%s", it.error.message);
+    cr_assert_eq(fixture_push(&it, table, IVM_INSERT, "3"), IVM_OK, "a callback of the push before asked");
+    ivm_engine_cancel(NULL);
+    fixture_close(&it);
+}

@@ -1,0 +1,262 @@
+/* An engine's memory limit: at every one at which a call fails it fails as a whole, and at the next it goes through. Between the limits that are tried
+ * nothing is decided otherwise: each is the least at which what was refused before is given. */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkpoint_case.h"
+
+typedef ivm_status call(fixture *it, void *context);
+
+static uint64_t held(const fixture *it)
+{
+    ivm_stats stats;
+    ivm_engine_stats(it->engine, &stats);
+    return stats.bytes_held;
+}
+
+/* The least limit: 0 is none. */
+static uint64_t limit_first(const fixture *it)
+{
+    return held(it) ? held(it) : 1;
+}
+
+static void limit_set(fixture *it, uint64_t bytes)
+{
+    cr_assert_eq(ivm_engine_memory_limit(it->engine, bytes, &it->error), IVM_OK);
+}
+
+/* The limit that comes after one at which the call failed. */
+static uint64_t limit_next(const fixture *it, uint64_t limit)
+{
+    char said[64];
+    ivm__refusal refusal = ivm__memory_refusal();
+    snprintf(said, sizeof said, "limit is %llu bytes", (unsigned long long)limit);
+    cr_assert_not_null(strstr(it->error.message, said), "%s", it->error.message);
+    cr_assert_eq(it->error.status, IVM_OUT_OF_MEMORY);
+    cr_assert_eq(refusal.bytes_max, limit);
+    cr_assert_gt(refusal.bytes_held + refusal.bytes_asked, limit);
+    return refusal.bytes_held + refusal.bytes_asked;
+}
+
+/* Calls under every limit, from what is held on; returns how many times it failed. What the engine holds is then what it was. */
+static uint32_t limits_walk(fixture *it, call *work, void *context)
+{
+    tape before = { 0 };
+    uint32_t failed = 0;
+    case_save(it, &before);
+    for (uint64_t limit = limit_first(it);; failed++) {
+        limit_set(it, limit);
+        ivm_status status = work(it, context);
+        cr_assert_leq(held(it), limit);
+        if (status == IVM_OK) {
+            break;
+        }
+        cr_assert_eq(status, IVM_OUT_OF_MEMORY, "%s: %s", ivm_status_name(status), it->error.message);
+        limit = limit_next(it, limit);
+        limit_set(it, 0);
+        case_assert_saved_as(it, &before, "after a call that passed the limit");
+        limit = held(it) > limit ? held(it) : limit;
+    }
+    limit_set(it, 0);
+    tape_free(&before);
+    return failed;
+}
+
+/* ---- Calls ---------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Something of every table, in one batch. */
+static ivm_status push_all(fixture *it, void *context)
+{
+    ivm_table *d, *f, *bag, *plain, *seen;
+    ivm_batch *batch;
+    (void)context;
+    cr_assert_eq(ivm_batch_create(it->engine, &batch, &it->error), IVM_OK);
+    cr_assert(ivm_table_find(it->engine, "d", &d, NULL) == IVM_OK && ivm_table_find(it->engine, "f", &f, NULL) == IVM_OK);
+    cr_assert(ivm_table_find(it->engine, "bag", &bag, NULL) == IVM_OK && ivm_table_find(it->engine, "plain", &plain, NULL) == IVM_OK);
+    cr_assert_eq(ivm_table_find(it->engine, "seen", &seen, NULL), IVM_OK);
+    for (int64_t i = 0; i < 40; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "a text of some length, number %d", (int)i);
+        ivm_batch_insert(batch, d, ivm_int64(100 + i), ivm_string(text), ivm_date((int32_t)i));
+        ivm_batch_upsert(batch, f, ivm_int64(i), ivm_int64(90 + i), ivm_int64(i % 7), ivm_float64(1.0 / (double)(i + 1)), ivm_null(),
+                         ivm_bool(i % 2));
+        ivm_batch_row(batch, bag, IVM_WEIGHTED, i % 3 - 1, IVM_VALUES(ivm_int64(100 + i), ivm_int64(i)));
+        ivm_batch_insert(batch, plain, ivm_string(text + i % 8), ivm_timestamp(i));
+        ivm_batch_insert(batch, seen, ivm_int64(95 + i), ivm_int64(i));
+    }
+    return ivm_push_batch(it->engine, batch, NULL, &it->error);
+}
+
+static ivm_status refresh_late(fixture *it, void *context)
+{
+    ivm_view *view = NULL;
+    cr_assert_eq(ivm_view_find(it->engine, context, &view, &it->error), IVM_OK);
+    return ivm_refresh_view(view, NULL, &it->error);
+}
+
+static ivm_status audit(fixture *it, void *context)
+{
+    ivm_view *view = NULL;
+    ivm_snapshot *differences = NULL;
+    cr_assert_eq(ivm_view_find(it->engine, context, &view, &it->error), IVM_OK);
+    ivm_status status = ivm_audit_view(view, &differences, &it->error);
+    ivm_snapshot_close(differences);
+    return status;
+}
+
+static ivm_status save(fixture *it, void *context)
+{
+    return case_save_as(it, context, IVM_COMPRESSION_NONE);
+}
+
+static ivm_status restore(fixture *it, void *context)
+{
+    return case_restore(it, context);
+}
+
+static ivm_status declare(fixture *it, void *context)
+{
+    ivm_column_definition columns[] = { { "a", IVM_INT64, true }, { "b", IVM_STRING, false } };
+    ivm_table_options options = { .version = 1, .columns = columns, .columns_count = 2, .key = "a" };
+    ivm_table *table;
+    (void)context;
+    return ivm_table_create(it->engine, "new", &options, &table, &it->error);
+}
+
+static ivm_status column_add(fixture *it, void *context)
+{
+    ivm_table *table = NULL;
+    cr_assert_eq(ivm_table_find(it->engine, "f", &table, NULL), IVM_OK);
+    (void)context;
+    return ivm_table_column_add(table, &(ivm_column_definition){ "more", IVM_STRING, false }, &it->error);
+}
+
+/* ---- Under every limit ------------------------------------------------------------------------------------------------------------------------ */
+
+static void start(fixture *it)
+{
+    case_program_open(it);
+    case_fill(it);
+}
+
+Test(plan_memory_limit, a_push_fails_whole_or_goes_through)
+{
+    fixture it, free_of;
+    tape limited = { 0 };
+    start(&it);
+    start(&free_of);
+    cr_expect_gt(limits_walk(&it, push_all, NULL), 20u);
+    cr_assert_eq(push_all(&free_of, NULL), IVM_OK, "%s", free_of.error.message);
+    case_save(&it, &limited);
+    case_assert_saved_as(&free_of, &limited, "without a limit");
+    tape_free(&limited);
+    fixture_close(&it);
+    fixture_close(&free_of);
+}
+
+Test(plan_memory_limit, refreshes_and_audits_fail_whole_or_go_through)
+{
+    static char *const views[] = { "joined", "totals", "floats", "left", "anti", "names", "except", "top", "over", "late" };
+    fixture it;
+    start(&it);
+    cr_assert_eq(push_all(&it, NULL), IVM_OK, "%s", it.error.message);
+    cr_expect_gt(limits_walk(&it, refresh_late, "late"), 0u);
+    limits_walk(&it, refresh_late, "later");
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        cr_expect_gt(limits_walk(&it, audit, views[i]), 0u, "%s", views[i]);
+    }
+    fixture_close(&it);
+}
+
+Test(plan_memory_limit, declarations_fail_whole_or_go_through)
+{
+    fixture it;
+    start(&it);
+    cr_expect_gt(limits_walk(&it, declare, NULL), 3u);
+    cr_expect_gt(limits_walk(&it, column_add, NULL), 3u);
+    fixture_close(&it);
+}
+
+Test(plan_memory_limit, checkpoints_and_restores_fail_whole_or_go_through)
+{
+    fixture it, empty;
+    tape saved = { 0 }, other = { 0 };
+    start(&it);
+    case_save(&it, &saved);
+    cr_assert_eq(push_all(&it, NULL), IVM_OK, "%s", it.error.message);
+    cr_expect_gt(limits_walk(&it, save, &other), 2u);
+    cr_expect_gt(limits_walk(&it, restore, &saved), 20u);
+    case_assert_saved_as(&it, &saved, "restored at last");
+    fixture_open(&empty);
+    cr_expect_gt(limits_walk(&empty, restore, &other), 50u);
+    case_assert_saved_as(&empty, &other, "restored where nothing was");
+    tape_free(&saved);
+    tape_free(&other);
+    fixture_close(&it);
+    fixture_close(&empty);
+}
+
+/* ---- Views -------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Made under every limit from what the engine holds on, in an engine of the tables and rows alone. */
+Test(plan_memory_limit, views_are_made_whole_or_not_at_all)
+{
+    fixture it;
+    uint32_t failed = 0;
+    fixture_open(&it);
+    case_declare(&it);
+    case_push(&it, "d", IVM_INSERT, "1,one,null 2,two,null");
+    case_push(&it, "f", IVM_INSERT, "1,1,1,1,1,true 2,2,5,1e300,1,false 3,9,5,1e-300,null,true");
+    tape before = { 0 };
+    case_save(&it, &before);
+    for (uint64_t limit = limit_first(&it);; failed++) {
+        ivm_view *view;
+        ivm_plan *plan = ivm_plan_add(ivm_plan_aggregate(ivm_plan_join(scan_of("f", NULL), scan_of("d", NULL), "f.d = d.id"), "d.name"),
+                                      "s", "sum", ivm_column("f.x"));
+        limit_set(&it, limit);
+        ivm_status status = ivm_view_create(it.engine, "v", ivm_plan_top_k(ivm_plan_distinct(plan), 3, 0), NULL, &view, &it.error);
+        cr_assert_leq(held(&it), limit);
+        if (status == IVM_OK) {
+            break;
+        }
+        cr_assert_eq(status, IVM_OUT_OF_MEMORY, "%s", it.error.message);
+        limit = limit_next(&it, limit);
+        limit_set(&it, 0);
+        case_assert_saved_as(&it, &before, "after a view that passed the limit");
+        limit = held(&it) > limit ? held(&it) : limit;
+    }
+    cr_expect_gt(failed, 20u);
+    tape_free(&before);
+    fixture_close(&it);
+}
+
+/* ---- Said in the options -------------------------------------------------------------------------------------------------------------------------- */
+
+Test(plan_memory_limit, an_engine_is_opened_with_one)
+{
+    ivm_engine_options options = IVM_ENGINE_OPTIONS_INIT;
+    ivm_engine *engine = NULL;
+    ivm_error error;
+    ivm_column_definition column = { "a", IVM_INT64, false };
+    ivm_table_options table_options = { .version = 1, .columns = &column, .columns_count = 1 };
+    ivm_table *table;
+    options.memory_max = 100;
+    options.threads = 2;
+    cr_assert_eq(ivm_engine_open(&options, &engine, &error), IVM_OUT_OF_MEMORY, "threads take more");
+    cr_assert_not_null(strstr(error.message, "limit is 100 bytes"), "%s", error.message);
+    options.threads = 1;
+    cr_assert_eq(ivm_engine_open(&options, &engine, &error), IVM_OK);
+    cr_assert_eq(ivm_table_create(engine, "t", &table_options, &table, &error), IVM_OUT_OF_MEMORY);
+    cr_assert_not_null(strstr(error.message, "limit is 100 bytes"), "%s", error.message);
+    cr_assert_eq(ivm_engine_memory_limit(engine, 0, &error), IVM_OK);
+    cr_assert_eq(ivm_table_create(engine, "t", &table_options, &table, &error), IVM_OK);
+    cr_assert_eq(ivm_engine_memory_limit(NULL, 0, &error), IVM_INVALID_ARGUMENT);
+    cr_assert_eq(ivm_engine_close(engine, &error), IVM_OK);
+    options.version = 2; /* of a caller that knows no limit: what lies behind its options is not read */
+    cr_assert_eq(ivm_engine_open(&options, &engine, &error), IVM_OK);
+    cr_assert_eq(ivm_table_create(engine, "t", &table_options, &table, &error), IVM_OK);
+    cr_assert_eq(ivm_engine_close(engine, &error), IVM_OK);
+}
