@@ -132,8 +132,10 @@ struct ivm_engine {
     _Atomic(pthread_t) owner;
     _Atomic bool telling; /* callbacks are being called, on thread `teller`; the lock is free */
     _Atomic(pthread_t) teller;
-    pthread_mutex_t snapshots_lock; /* the list of open snapshots alone; held for a few instructions */
+    pthread_mutex_t snapshots_lock; /* the list of open snapshots, and that of calls without the lock; held for a few instructions */
     struct ivm_snapshot *snapshots_oldest, *snapshots_newest;
+    struct ivm__outside *outside; /* calls under way that call the user's functions without the lock */
+    _Atomic uint32_t outside_count;
     ivm_planner_options planner;
     ivm_table *tables;
     ivm_table *changed; /* those that the step under way may change, or that changed in the last: all others end a step unseen */
@@ -221,6 +223,13 @@ static inline ivm__cancel ivm__engine_cancel_of(const ivm_engine *engine)
 /* Takes the lock alone, for a call that only looks: it need not wait for callbacks. */
 ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 void ivm__engine_leave_reading(ivm_engine *engine);
+/* A call that goes on without the lock, on this thread: until it ends its thread may not call the engine, nor anyone close it. On the caller's stack. */
+typedef struct ivm__outside {
+    pthread_t thread;
+    struct ivm__outside *next;
+} ivm__outside;
+void ivm__outside_begin(ivm_engine *engine, ivm__outside *call);
+void ivm__outside_end(ivm_engine *engine, ivm__outside *call);
 /* Fills in a step over the engine's arenas. */
 void ivm__step_init(ivm__step *step, ivm_engine *engine, ivm_stats *stats, ivm_error *error);
 /* Finishes a step, failed or not: arenas, epoch, and texts that nobody holds. The lock must be held. */

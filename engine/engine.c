@@ -112,7 +112,11 @@ ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error)
         open++;
     }
     pthread_mutex_unlock(&engine->snapshots_lock);
+    uint32_t outside = atomic_load(&engine->outside_count);
     ivm__engine_leave(engine);
+    if (outside) {
+        return ivm__fail(error, IVM_IN_USE, "a checkpoint of the engine is being written");
+    }
     if (open) {
         return ivm__fail(error, IVM_IN_USE, "the engine has %llu open snapshot%s", (unsigned long long)open, open == 1 ? "" : "s");
     }
@@ -132,11 +136,36 @@ ivm_status ivm_engine_planner_set(ivm_engine *engine, const ivm_planner_options 
     return IVM_OK;
 }
 
+/* A flag is set after who set it is written, and read before: whoever sees it sees that thread, or one that came later. */
+static bool has_lock(const ivm_engine *engine)
+{
+    return atomic_load_explicit(&engine->stepping, memory_order_acquire) &&
+           pthread_equal(atomic_load_explicit(&engine->owner, memory_order_relaxed), pthread_self());
+}
+
+static bool is_inside(const ivm_engine *engine)
+{
+    return has_lock(engine) || (atomic_load_explicit(&engine->telling, memory_order_acquire) &&
+                                pthread_equal(atomic_load_explicit(&engine->teller, memory_order_relaxed), pthread_self()));
+}
+
+/* For what a function that reads or writes a stream under the lock may ask, too. Whether it was taken. */
+static bool lock_unless_held(ivm_engine *engine)
+{
+    bool held = has_lock(engine);
+    if (!held) {
+        pthread_mutex_lock(&engine->lock);
+    }
+    return !held;
+}
+
 ivm_planner_options ivm_engine_planner(ivm_engine *engine)
 {
-    pthread_mutex_lock(&engine->lock);
+    bool taken = lock_unless_held(engine);
     ivm_planner_options planner = engine->planner;
-    pthread_mutex_unlock(&engine->lock);
+    if (taken) {
+        pthread_mutex_unlock(&engine->lock);
+    }
     return planner;
 }
 
@@ -158,25 +187,53 @@ void ivm_engine_cancel(ivm_engine *engine)
 
 void ivm_engine_stats(ivm_engine *engine, ivm_stats *stats)
 {
-    pthread_mutex_lock(&engine->lock);
+    bool taken = lock_unless_held(engine);
     *stats = engine->stats;
     stats->bytes_held = atomic_load(&engine->memory.bytes_held);
-    pthread_mutex_unlock(&engine->lock);
+    if (taken) {
+        pthread_mutex_unlock(&engine->lock);
+    }
 }
 
-/* A flag is set after who set it is written, and read before: whoever sees it sees that thread, or one that came later. */
-static bool is_inside(const ivm_engine *engine)
+void ivm__outside_begin(ivm_engine *engine, ivm__outside *call)
 {
-    pthread_t self = pthread_self();
-    return (atomic_load_explicit(&engine->stepping, memory_order_acquire) &&
-            pthread_equal(atomic_load_explicit(&engine->owner, memory_order_relaxed), self)) ||
-           (atomic_load_explicit(&engine->telling, memory_order_acquire) &&
-            pthread_equal(atomic_load_explicit(&engine->teller, memory_order_relaxed), self));
+    pthread_mutex_lock(&engine->snapshots_lock);
+    *call = (ivm__outside){ pthread_self(), engine->outside };
+    engine->outside = call;
+    atomic_fetch_add(&engine->outside_count, 1);
+    pthread_mutex_unlock(&engine->snapshots_lock);
+}
+
+void ivm__outside_end(ivm_engine *engine, ivm__outside *call)
+{
+    pthread_mutex_lock(&engine->snapshots_lock);
+    ivm__outside **at = &engine->outside;
+    while (*at != call) {
+        at = &(*at)->next;
+    }
+    *at = call->next;
+    atomic_fetch_sub(&engine->outside_count, 1);
+    pthread_mutex_unlock(&engine->snapshots_lock);
+}
+
+/* Whether this thread is in a call that goes on without the lock. */
+static bool is_outside(ivm_engine *engine)
+{
+    bool found = false;
+    if (atomic_load_explicit(&engine->outside_count, memory_order_relaxed) == 0) {
+        return false;
+    }
+    pthread_mutex_lock(&engine->snapshots_lock);
+    for (const ivm__outside *call = engine->outside; call; call = call->next) {
+        found |= pthread_equal(call->thread, pthread_self()) != 0;
+    }
+    pthread_mutex_unlock(&engine->snapshots_lock);
+    return found;
 }
 
 ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error)
 {
-    if (is_inside(engine)) {
+    if (is_inside(engine) || is_outside(engine)) {
         return ivm__fail(error, IVM_IN_USE, "the engine is in use: a callback of it may not call it");
     }
     pthread_mutex_lock(&engine->lock);
@@ -193,7 +250,7 @@ void ivm__engine_leave_reading(ivm_engine *engine)
 
 ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error)
 {
-    bool inside = is_inside(engine); /* else the turn would be waited for in vain */
+    bool inside = is_inside(engine) || is_outside(engine); /* else the turn would be waited for in vain */
     if (!inside) {
         pthread_mutex_lock(&engine->turn);
     }

@@ -7,7 +7,7 @@
 static ivm_status keys_load(const ivm_fact *fact, ivm__zset *keys, ivm__step *step, ivm__feed *from)
 {
     IVM_TRY(ivm__track_keys(fact, keys));
-    ivm__row_shape shape = ivm__track_shape(keys->store.layout);
+    ivm__row_shape shape = ivm__track_shape(fact, keys->store.layout);
     return ivm__zset_load(keys, &shape, step, from);
 }
 

@@ -105,13 +105,21 @@ ivm_status ivm__program_loader_load(ivm__program_loader *loader, ivm__step *step
     return IVM_OK;
 }
 
-ivm_status ivm__program_settle(const ivm__program *program, ivm__step *step)
+static ivm_status settle_fail(const ivm__step *step, uint32_t view, uint32_t place)
+{
+    char what[IVM_ERROR_MESSAGE_SIZE] = "";
+    if (step->error) {
+        memcpy(what, step->error->message, sizeof what);
+    }
+    return ivm__fail(step->error, IVM_CORRUPT, "kept %u.%u: %s", view, ivm__holding_section(view, place, 0).part, what);
+}
+
+ivm_status ivm__program_settle(const ivm__program *program, ivm__step *step, uint32_t view)
 {
     for (uint32_t i = 0; i < program->operators_count; i++) {
         ivm__operator *one = program->operators[i];
-        if (one->class->settle) {
-            IVM_TRY(one->class->settle(one, step));
-        }
+        ivm_status status = one->class->settle ? one->class->settle(one, step) : IVM_OK;
+        IVM_TRY(status == IVM_CORRUPT ? settle_fail(step, view, i) : status);
     }
     return IVM_OK;
 }

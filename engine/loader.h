@@ -28,7 +28,8 @@ ivm_status ivm__program_loader_load(ivm__program_loader *loader, ivm__step *step
                                     ivm__holding_kind kind) IVM_MUST_CHECK;
 void ivm__program_loader_deinit(ivm__program_loader *loader); /* a zeroed one is fine */
 
-/* Once both kinds are loaded: lets every operator make what follows from its holdings, in the order in which they run. */
-ivm_status ivm__program_settle(const ivm__program *program, ivm__step *step) IVM_MUST_CHECK;
+/* Once both kinds are loaded: lets every operator make what follows from its holdings, in the order in which they run. corrupt names the
+ * section of the operator that could not. */
+ivm_status ivm__program_settle(const ivm__program *program, ivm__step *step, uint32_t view) IVM_MUST_CHECK;
 
 #endif

@@ -5,6 +5,8 @@
  * A source is in a step when it is collected from; what the step did to it is read from its store. */
 #include "pending.h"
 
+#include "index_inside.h"
+#include "row_order.h"
 #include "weights.h"
 
 static void clear(ivm__pending *it)
@@ -15,20 +17,40 @@ static void clear(ivm__pending *it)
     it->first = ivm__source_store(it->source)->rows_end;
 }
 
-ivm_status ivm__pendings_make(ivm_view *view)
+ivm_status ivm__pendings_beside(const ivm_view *view, ivm__pending **made)
 {
     uint32_t count = view->tables_count + view->views_count;
-    assert(view->refresh == IVM_DEFERRED && !view->pending);
-    view->pending = ivm__allocate_zeroed(&view->engine->memory, count * sizeof *view->pending);
-    if (!view->pending) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    for (uint32_t i = 0; i < count; i++) {
+    ivm__pending *list = *made = ivm__allocate_zeroed(&view->engine->memory, count * sizeof *list);
+    for (uint32_t i = 0; list && i < count; i++) {
         bool table = i < view->tables_count;
-        view->pending[i].source =
-            table ? (ivm__source){ .table = view->tables[i] } : (ivm__source){ .view = view->views[i - view->tables_count] };
-        clear(&view->pending[i]);
+        list[i].source = table ? (ivm__source){ .table = view->tables[i] } : (ivm__source){ .view = view->views[i - view->tables_count] };
+        list[i].first = IVM__ROW_NONE;
     }
+    return list ? IVM_OK : IVM_OUT_OF_MEMORY;
+}
+
+void ivm__pendings_discard(const ivm_view *view, ivm__pending *made)
+{
+    uint32_t count = view->tables_count + view->views_count;
+    for (uint32_t i = 0; made && i < count; i++) {
+        ivm__zset_deinit(&made[i].rows);
+    }
+    ivm__release(&view->engine->memory, made, count * sizeof *made);
+}
+
+void ivm__pendings_place(ivm_view *view)
+{
+    for (uint32_t i = 0; i < ivm__pendings_count(view); i++) {
+        ivm__pending *it = &view->pending[i];
+        it->first = it->first == IVM__ROW_NONE ? ivm__source_store(it->source)->rows_end : it->first;
+    }
+}
+
+ivm_status ivm__pendings_make(ivm_view *view)
+{
+    assert(view->refresh == IVM_DEFERRED && !view->pending);
+    IVM_TRY(ivm__pendings_beside(view, &view->pending));
+    ivm__pendings_place(view);
     return IVM_OK;
 }
 
@@ -199,25 +221,62 @@ void ivm__pendings_clear(ivm_view *view)
     }
 }
 
-void ivm__pendings_replace(ivm_view *view, ivm__zset *rows)
+void ivm__pendings_free(ivm_view *view)
 {
-    for (uint32_t i = 0; i < ivm__pendings_count(view); i++) {
-        ivm__pending *it = &view->pending[i];
-        clear(it);
-        if (rows[i].store.rows_live > 0) {
-            ivm__zset_move(&it->rows, &rows[i]);
-            it->apart = true;
-        }
-        ivm__zset_deinit(&rows[i]);
+    if (view->pending) {
+        ivm__pendings_discard(view, view->pending);
+        view->pending = NULL;
     }
 }
 
-void ivm__pendings_free(ivm_view *view)
+/* ---- Read from elsewhere ------------------------------------------------------------------------------------------------------------- */
+
+/* Whether no key of the table had two rows before. */
+static ivm_status keys_check(const ivm__pending *it, ivm__step *step, ivm__row_id *wrong)
 {
-    uint32_t count = ivm__pendings_count(view);
-    for (uint32_t i = 0; i < count; i++) {
-        ivm__zset_deinit(&view->pending[i].rows);
+    const ivm_table *table = it->source.table;
+    const ivm__index *index = table->key_index;
+    ivm__row_pages delta = ivm__store_row_pages(&it->rows.store);
+    ivm__row_order order;
+    ivm__row_id rows[64];
+    int64_t changes[64];
+    uint32_t count = 1;
+    uint64_t *words = ivm__arena_allocate(step->scratch, index->words_count * sizeof *words);
+    ivm_status status =
+        ivm__row_order_init(&order, step->memory, &delta, table->key, table->key_count, IVM__SORT_BYTES_DEFAULT); /* of a key as one */
+    status = words ? status : IVM_OUT_OF_MEMORY;
+    while (status == IVM_OK && (status = ivm__row_order_next(&order, 64, rows, changes, &count)) == IVM_OK && count) {
+        for (uint32_t i = 0; i < count; i++) {
+            const uint8_t *row = ivm__row_pages_at(&delta, rows[i]);
+            uint32_t next = 0;
+            ivm__index_row_pack(index, row, words);
+            bool now = ivm__index_find(index, words, ivm__index_row_hash(index, row), &next) != IVM__ROW_NONE;
+            *wrong = now - changes[i] > 1 && *wrong == IVM__ROW_NONE ? rows[i] : *wrong;
+        }
     }
-    ivm__release(&view->engine->memory, view->pending, count * sizeof *view->pending);
-    view->pending = NULL;
+    ivm__row_order_deinit(&order);
+    return status;
+}
+
+ivm_status ivm__pending_check(const ivm__pending *it, ivm__step *step, ivm__row_id *wrong)
+{
+    const ivm_table *table = it->source.table;
+    const ivm__store *store = ivm__source_store(it->source), *delta = &it->rows.store;
+    bool any_sign = !table || table->allow_negative; /* of a view too: where a promise was broken */
+    ivm__index *index;
+    *wrong = IVM__ROW_NONE;
+    if (!it->apart || (any_sign && ivm__weight_fits(store->weight_max + delta->weight_max))) {
+        return IVM_OK;
+    }
+    ivm__arena_mark mark = ivm__arena_here(step->scratch);
+    ivm_status status = index_of(it->source, step->scratch, &index);
+    if (status == IVM_OK) {
+        ivm__weight most = table && table->key_count ? 1 : INT64_MAX;
+        status = ivm__store_lay_check(store, index, delta, any_sign ? INT64_MIN : 0, most, step->scratch, wrong);
+    }
+    if (status == IVM_OK && table && table->key_count && *wrong == IVM__ROW_NONE) {
+        status = keys_check(it, step, wrong);
+    }
+    ivm__arena_back(step->scratch, mark);
+    return status;
 }

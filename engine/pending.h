@@ -35,10 +35,18 @@ void ivm__pendings_undo(ivm_view *view);
 /* Lays what is pending over the sources. Fails for memory alone; lifted in any case. */
 ivm_status ivm__pendings_lay(ivm_view *view, ivm__step *step) IVM_MUST_CHECK;
 void ivm__pendings_lift(ivm_view *view);
-/* From now on these are pending, a Z-set for each source, which are taken; empty ones stand for nothing. The sources are what they will stay. */
-void ivm__pendings_replace(ivm_view *view, ivm__zset *rows);
 /* Nothing is pending from now on. */
 void ivm__pendings_clear(ivm_view *view);
 void ivm__pendings_free(ivm_view *view);
+
+/* What is to be pending instead, made beside it: one for each of the view's sources, with nothing in it, `first` IVM__ROW_NONE. Once it has the place of
+ * view->pending and the sources hold what they will, ivm__pendings_place() says from which row on whatever comes is pending, where that is not said
+ * yet. */
+ivm_status ivm__pendings_beside(const ivm_view *view, ivm__pending **made) IVM_MUST_CHECK;
+void ivm__pendings_place(ivm_view *view);
+void ivm__pendings_discard(const ivm_view *view, ivm__pending *made); /* NULL is fine */
+/* Whether what is pending apart can be: no row of a source weighed, before it, less than it may, or more, and no key had two rows. *wrong: the first row of
+ * it that cannot, or IVM__ROW_NONE. Fails for memory alone. Cost: a lookup a pending row. */
+ivm_status ivm__pending_check(const ivm__pending *it, ivm__step *step, ivm__row_id *wrong) IVM_MUST_CHECK;
 
 #endif

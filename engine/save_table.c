@@ -34,9 +34,11 @@ ivm__row_shape ivm__pending_shape(const ivm__layout *layout)
     return (ivm__row_shape){ layout->types, layout->nullable, layout->columns_count, NULL, 0, IVM__WEIGHTS_NOT_0 };
 }
 
-ivm__row_shape ivm__track_shape(const ivm__layout *layout)
+/* Of a transient child rows may have gone that never came. */
+ivm__row_shape ivm__track_shape(const ivm_fact *fact, const ivm__layout *layout)
 {
-    return (ivm__row_shape){ layout->types, layout->nullable, layout->columns_count, NULL, 0, IVM__WEIGHTS_ABOVE_0 };
+    ivm__weights_kind weights = fact->child->transient ? IVM__WEIGHTS_NOT_0 : IVM__WEIGHTS_ABOVE_0;
+    return (ivm__row_shape){ layout->types, layout->nullable, layout->columns_count, NULL, 0, weights };
 }
 
 /* ---- Writing ---------------------------------------------------------------------------------------------------------------------- */
@@ -68,13 +70,13 @@ static ivm_status rows_write(ivm__row_saver *saver, const ivm__row_pages *rows, 
     return ivm__rows_save(&saver->writer->sink, &saver->arena, rows, shape, saver->sort_bytes, (ivm__row_payload){ NULL, NULL, NULL });
 }
 
-static ivm_status keys_write(ivm__row_saver *saver, const ivm__zset *keys)
+static ivm_status keys_write(ivm__row_saver *saver, const ivm_fact *fact, const ivm__zset *keys)
 {
     if (!keys->whole) {
         return IVM_OK;
     }
     ivm__row_pages rows = ivm__store_row_pages(&keys->store);
-    ivm__row_shape shape = ivm__track_shape(keys->store.layout);
+    ivm__row_shape shape = ivm__track_shape(fact, keys->store.layout);
     return rows_write(saver, &rows, &shape);
 }
 
@@ -83,9 +85,9 @@ ivm_status ivm__row_saver_track(ivm__row_saver *saver, const ivm_fact *fact)
     const ivm__track *track = fact->track;
     assert(track);
     IVM_TRY(ivm__block_writer_begin(saver->writer, (ivm__section){ IVM__SECTION_TRACK, ivm__fact_ordinal(fact), 0 }));
-    ivm_status status = keys_write(saver, &track->waiting);
+    ivm_status status = keys_write(saver, fact, &track->waiting);
     if (status == IVM_OK && fact->child->transient) { /* else held is made again when it is asked for */
-        status = keys_write(saver, &track->held);
+        status = keys_write(saver, fact, &track->held);
     }
     IVM_TRY(saver_status(saver, status));
     return ivm__block_writer_end(saver->writer);

@@ -15,7 +15,7 @@
 /* What the rows of a section are like. The arrays are the table's or the layout's. */
 ivm__row_shape ivm__table_shape(const ivm_table *table);
 ivm__row_shape ivm__pending_shape(const ivm__layout *layout);
-ivm__row_shape ivm__track_shape(const ivm__layout *layout); /* of keys */
+ivm__row_shape ivm__track_shape(const ivm_fact *fact, const ivm__layout *layout); /* of its keys */
 
 typedef struct ivm__row_saver {
     ivm_engine *engine;

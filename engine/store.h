@@ -234,6 +234,10 @@ void ivm__store_lay_from(ivm__store *store, ivm__row_id first);
  * have one key. Fails for memory alone; what was laid so far is then lifted by the caller. Cost: a lookup a row of the delta. */
 ivm_status ivm__store_lay_delta(ivm__store *store, const struct ivm__index *index, const ivm__store *delta,
                                 ivm__arena *scratch) IVM_MUST_CHECK;
+/* Whether such a delta can be: *wrong is its first row that would have weighed less than `least` before, or more than `most`; IVM__ROW_NONE where
+ * there is none. Nothing is laid. Fails for memory alone. Cost: as above. */
+ivm_status ivm__store_lay_check(const ivm__store *store, const struct ivm__index *index, const ivm__store *delta, ivm__weight least,
+                                ivm__weight most, ivm__arena *scratch, ivm__row_id *wrong) IVM_MUST_CHECK;
 /* As it was before. Cannot fail. A store that is not laid over is left alone. */
 void ivm__store_lift(ivm__store *store);
 

@@ -75,6 +75,21 @@ static ivm__row_id row_find(const laying *it, const uint8_t *row, uint64_t hash)
     return found;
 }
 
+/* What all rows that are equal to this one weigh now. */
+static ivm__weight rows_weigh(const ivm__store *store, const ivm__index *index, const uint8_t *row, uint64_t *words)
+{
+    uint64_t hash = ivm__index_row_hash(index, row);
+    uint32_t next = 0, body = store->layout->body_bytes;
+    ivm__weight sum = 0;
+    ivm__row_id found;
+    ivm__index_row_pack(index, row, words);
+    while ((found = ivm__index_find(index, words, hash, &next)) != IVM__ROW_NONE) {
+        const uint8_t *at = ivm__store_row(store, found);
+        sum += memcmp(at + IVM__ROW_HEADER, row + IVM__ROW_HEADER, body) == 0 ? ivm__store_weight_at(store, found, at, IVM__READ_CUR) : 0;
+    }
+    return sum;
+}
+
 static void block_hash(const laying *it, const ivm__row_id *rows, uint32_t count, uint64_t *hashes)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -127,6 +142,31 @@ ivm_status ivm__store_lay_delta(ivm__store *store, const ivm__index *index, cons
     ivm_status status = it.words && it.gone ? delta_lay(&it) : IVM_OUT_OF_MEMORY;
     ivm__arena_back(scratch, mark);
     return status;
+}
+
+ivm_status ivm__store_lay_check(const ivm__store *store, const ivm__index *index, const ivm__store *delta, ivm__weight least,
+                                ivm__weight most, ivm__arena *scratch, ivm__row_id *wrong)
+{
+    ivm__arena_mark mark = ivm__arena_here(scratch);
+    uint64_t *words = ivm__arena_allocate(scratch, index->words_count * sizeof *words);
+    ivm__row_id rows[BLOCK_ROWS];
+    ivm__weight weights[BLOCK_ROWS];
+    uint32_t next = 0, count;
+    *wrong = IVM__ROW_NONE;
+    if (!words) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    while (*wrong == IVM__ROW_NONE && (count = ivm__store_scan(delta, IVM__READ_CUR, &next, BLOCK_ROWS, rows, weights)) > 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            ivm__weight before = rows_weigh(store, index, ivm__store_row(delta, rows[i]), words) - weights[i];
+            if (before < least || before > most) {
+                *wrong = rows[i];
+                break;
+            }
+        }
+    }
+    ivm__arena_back(scratch, mark);
+    return IVM_OK;
 }
 
 /* ---- Lifting --------------------------------------------------------------------------------------------------------------------- */

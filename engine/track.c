@@ -366,8 +366,7 @@ ivm_status ivm__track_make(ivm_fact *fact, ivm_error *error)
 void ivm__track_count(const ivm_fact *fact, uint64_t *rows, uint64_t *keys)
 {
     const ivm__track *track = fact->track;
-    ivm__weight orphans = track ? track->orphans : 0;
-    assert(orphans >= 0);
+    ivm__weight orphans = track && track->orphans > 0 ? track->orphans : 0; /* below 0: of a transient child, more went than came */
     *rows = orphans > (ivm__weight)UINT64_MAX ? UINT64_MAX : (uint64_t)orphans;
     *keys = track ? track->waiting.store.rows_live : 0;
 }

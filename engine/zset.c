@@ -153,14 +153,6 @@ ivm_status ivm__store_add(ivm__store *store, ivm__index *whole, ivm__arena *aren
     return status;
 }
 
-void ivm__zset_move(ivm__zset *zset, ivm__zset *from)
-{
-    ivm__index *whole = from->whole;
-    ivm__store_replace(&zset->store, &from->store);
-    zset->whole = whole;
-    from->whole = NULL;
-}
-
 ivm_status ivm__zset_add(ivm__zset *zset, ivm__arena *arena, const ivm__chunk *chunk, const uint32_t *columns, int sign)
 {
     return ivm__store_add(&zset->store, zset->whole, arena, chunk, columns, sign);

@@ -14,9 +14,6 @@ typedef struct ivm__zset {
 ivm_status ivm__zset_init(ivm__zset *zset, ivm__memory *memory, ivm__texts *texts, uint64_t seed, ivm__layout *layout) IVM_MUST_CHECK;
 void ivm__zset_deinit(ivm__zset *zset); /* a zeroed one is fine */
 
-/* A zeroed one becomes `from`, which is zeroed. Cannot fail. */
-void ivm__zset_move(ivm__zset *zset, ivm__zset *from);
-
 /* Adds the chunk's rows, times `sign`, as part of the store's step. columns[c]: the chunk's column for layout column c (NULL: c).
  * Fails for memory alone; what was added so far is undone by the store's undo. Cost: one lookup a row. */
 ivm_status ivm__zset_add(ivm__zset *zset, ivm__arena *arena, const ivm__chunk *chunk, const uint32_t *columns, int sign) IVM_MUST_CHECK;
@@ -41,6 +38,8 @@ ivm_status ivm__store_rewrite(ivm__store *old, const ivm__index *whole, ivm__lay
                               ivm__store *made) IVM_MUST_CHECK;
 /* A chunk of the old columns as one of the new, nothing copied. NULL: out of memory. */
 ivm__chunk *ivm__chunk_rewrite(ivm__arena *arena, const ivm__chunk *chunk, const ivm__layout *layout, const uint32_t *from);
+/* Each becomes the other, with its indexes; either may be zeroed. Between steps. Cannot fail. */
+void ivm__store_exchange(ivm__store *a, ivm__store *b);
 /* The store becomes the one made, which is taken. Cannot fail. */
 void ivm__store_replace(ivm__store *store, ivm__store *made);
 

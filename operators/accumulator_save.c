@@ -17,6 +17,11 @@ typedef unsigned __int128 magnitude;
 enum { TAG_END, TAG_ONE, TAG_WEIGHED };
 static_assert(sizeof(ivm__moments) == 6 * sizeof(magnitude) && sizeof(ivm__bool_state) == 2 * sizeof(ivm__weight), "written as they lie");
 
+static ivm_status count_read(const ivm__group_reading *reading, ivm__weight *count)
+{
+    return ivm__holding_count(reading->self, reading->step, reading->from, count);
+}
+
 static ivm_status cannot_be(const ivm__group_reading *reading, const char *what)
 {
     return ivm__holding_corrupt(reading->self, reading->step, what);
@@ -103,7 +108,7 @@ static ivm_status entries_read(ivm__accumulators *accumulators, ivm__accumulator
         }
         IVM_TRY(cell_read(&accumulator->ordered, reading, &cell));
         if (tag != TAG_ONE) {
-            IVM_TRY(ivm__get_wide(reading->from, &weight));
+            IVM_TRY(count_read(reading, &weight));
         }
         if (tag > TAG_WEIGHED || weight == 0 || (tag == TAG_WEIGHED && weight == 1) || accumulator->argument_type == 0) {
             return cannot_be(reading, "a value that is not there, or not written so");
@@ -157,8 +162,8 @@ static ivm_status sum_read(const ivm__accumulators *accumulators, const ivm__acc
     } else {
         IVM_TRY(whole_sum_read(accumulator, state, reading));
     }
-    IVM_TRY(ivm__get_wide(reading->from, &ivm__state_sum(accumulator, state)->values));
-    return accumulator->support_offset ? ivm__get_wide(reading->from, ivm__state_count(state, accumulator->support_offset)) : IVM_OK;
+    IVM_TRY(count_read(reading, &ivm__state_sum(accumulator, state)->values));
+    return accumulator->support_offset ? count_read(reading, ivm__state_count(state, accumulator->support_offset)) : IVM_OK;
 }
 
 /* ---- Variances ------------------------------------------------------------------------------------------------------------------------- */
@@ -174,15 +179,26 @@ static ivm_status moments_write(const ivm__accumulator *accumulator, uint8_t *st
     return ivm__exact_sum_write(sums[1], sink);
 }
 
-static ivm_status moments_read(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, uint8_t *state, ivm__feed *from)
+static ivm_status moments_read(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, uint8_t *state,
+                               const ivm__group_reading *reading)
 {
+    ivm__feed *from = reading->from;
+    IVM_TRY(count_read(reading, ivm__state_count(state, accumulator->wide_offset)));
     if (!accumulator->is_float) {
-        return ivm__get(from, ivm__state_moments(accumulator, state), sizeof(ivm__moments));
+        ivm__moments *moments = ivm__state_moments(accumulator, state);
+        IVM_TRY(ivm__get(from, moments->sum, sizeof moments->sum));
+        return ivm__get(from, moments->squares, sizeof moments->squares);
     }
     ivm__exact_sum **sums = ivm__state_floats(accumulator, state);
-    IVM_TRY(ivm__get_wide(from, ivm__state_count(state, accumulator->wide_offset)));
     IVM_TRY(ivm__exact_sum_read(accumulators->memory, &sums[0], from));
     return ivm__exact_sum_read_squares(accumulators->memory, &sums[1], from);
+}
+
+static ivm_status bools_read(const ivm__accumulator *accumulator, uint8_t *state, const ivm__group_reading *reading)
+{
+    ivm__bool_state *bools = ivm__state_bools(accumulator, state);
+    IVM_TRY(count_read(reading, &bools->falses));
+    return count_read(reading, &bools->trues);
 }
 
 /* ---- Groups ---------------------------------------------------------------------------------------------------------------------------- */
@@ -226,13 +242,13 @@ static ivm_status value_read(ivm__accumulators *accumulators, ivm__accumulator *
     uint8_t *state = ivm__group_state(accumulators, group);
     switch (accumulator->function) {
     case IVM__COUNT:
-        return accumulator->counts_rows ? IVM_OK : ivm__get_wide(reading->from, ivm__state_count(state, accumulator->wide_offset));
+        return accumulator->counts_rows ? IVM_OK : count_read(reading, ivm__state_count(state, accumulator->wide_offset));
     case IVM__SUM:
     case IVM__AVG:
         return sum_read(accumulators, accumulator, state, reading);
     case IVM__BOOL_AND:
     case IVM__BOOL_OR:
-        return ivm__get(reading->from, ivm__state_bools(accumulator, state), sizeof(ivm__bool_state));
+        return bools_read(accumulator, state, reading);
     case IVM__MIN:
     case IVM__MAX:
     case IVM__COUNT_DISTINCT:
@@ -240,13 +256,13 @@ static ivm_status value_read(ivm__accumulators *accumulators, ivm__accumulator *
         return entries_read(accumulators, accumulator, group, reading);
     default:
         assert(ivm__function_is_variance(accumulator->function));
-        return moments_read(accumulators, accumulator, state, reading->from);
+        return moments_read(accumulators, accumulator, state, reading);
     }
 }
 
 ivm_status ivm__group_read(ivm__accumulators *accumulators, uint32_t group, ivm__group_reading *reading)
 {
-    IVM_TRY(ivm__get_wide(reading->from, ivm__group_rows(ivm__group_state(accumulators, group))));
+    IVM_TRY(count_read(reading, ivm__group_rows(ivm__group_state(accumulators, group))));
     for (uint32_t i = 0; i < accumulators->count; i++) {
         IVM_TRY(value_read(accumulators, &accumulators->list[i], group, reading));
     }

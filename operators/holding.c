@@ -1,11 +1,19 @@
 /* Holdings of rows, loaded: see holding.h. The store gives no id twice while it is filled, which is what tells rows that come twice. */
 #include "holding.h"
 
+#include "bytes.h"
 #include "weights.h"
 
 ivm_status ivm__holding_corrupt(const ivm__operator *self, ivm__step *step, const char *what)
 {
     return ivm__fail(step->error, IVM_CORRUPT, "view %s: state of %s: %s", self->view, self->class->name, what);
+}
+
+ivm_status ivm__holding_count(const ivm__operator *self, ivm__step *step, ivm__feed *from, ivm__weight *count)
+{
+    static const ivm__weight most = (ivm__weight)3 << 125; /* a quarter of the range is left on either side */
+    IVM_TRY(ivm__get_wide(from, count));
+    return *count <= most && *count >= -most ? IVM_OK : ivm__holding_corrupt(self, step, "a number of rows that there cannot be");
 }
 
 bool ivm__holding_is_single(const ivm__chunk *chunk)

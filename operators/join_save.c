@@ -33,11 +33,20 @@ static ivm__join_leaf *leaf_of(ivm__join *join, uint32_t holding)
     }
 }
 
+/* Whether the chunk is the one row that stands for a leaf's where nobody needs its columns. */
+static bool is_zero(const ivm__chunk *chunk)
+{
+    return chunk->rows_count == 1 && !ivm__is_null(&chunk->columns[0], 0) && ivm__word(&chunk->columns[0], 0) == 0;
+}
+
 ivm_status ivm__join_load(ivm__operator *self, ivm__step *step, uint32_t holding, const ivm__chunk *chunk, ivm__feed *from)
 {
     ivm__join_leaf *leaf = leaf_of((ivm__join *)self, holding);
     assert(chunk->columns_count == leaf->layout->columns_count);
     (void)from;
+    if (leaf->kept_count == 0 && !is_zero(chunk)) {
+        return ivm__holding_corrupt(self, step, "a row of no columns that is not empty");
+    }
     return ivm__holding_rows_alone(self, &leaf->rows, step, chunk);
 }
 

@@ -71,13 +71,6 @@ static void outer_free(ivm__operator *self, ivm__memory *memory)
     ivm__release(memory, outer, sizeof *outer);
 }
 
-static ivm_status outer_settle(ivm__operator *self, ivm__step *step)
-{
-    (void)step;
-    outer_commit(self); /* of nothing: the rows that were loaded are no changes */
-    return IVM_OK;
-}
-
 static const ivm__operator_class outer_class = {
     .name = "outer join",
     .consume = outer_consume,
@@ -87,7 +80,7 @@ static const ivm__operator_class outer_class = {
     .free = outer_free,
     .save = ivm__outer_save,
     .load = ivm__outer_load,
-    .settle = outer_settle,
+    .settle = ivm__outer_settle,
 };
 
 /* ---- Made from its spec --------------------------------------------------------------------------------------------------------------- */

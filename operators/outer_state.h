@@ -82,6 +82,7 @@ bool ivm__outer_pad(ivm__arena *arena, ivm__chunk *chunk);
 /* Two holdings: the left side's rows and the right's, those of a preserved side with the number of partners, 4 bytes. */
 ivm_status ivm__outer_save(const ivm__operator *self, ivm__saver *saver) IVM_MUST_CHECK;
 ivm_status ivm__outer_load(ivm__operator *self, ivm__step *step, uint32_t holding, const ivm__chunk *chunk, ivm__feed *from) IVM_MUST_CHECK;
+ivm_status ivm__outer_settle(ivm__operator *self, ivm__step *step) IVM_MUST_CHECK;
 
 /* Meets the rows of a side that the step changed with the rows of the other as they are under the reading: counts partners on both sides,
  * and emits, where the kind joins, change x row. */

@@ -120,7 +120,7 @@ static ivm_status weigh_load(ivm__operator *self, ivm__step *step, uint32_t hold
     assert(holding == 0 && !chunk);
     (void)holding;
     (void)chunk;
-    IVM_TRY(ivm__get_wide(from, &it->total));
+    IVM_TRY(ivm__holding_count(self, step, from, &it->total));
     if (it->negative && (it->total < 0 || it->total > SUMMABLE || it->total % SAVED_STEP)) {
         return ivm__holding_corrupt(self, step, "no sum of weights");
     }

@@ -159,15 +159,18 @@ ivm_status ivm_checkpoint(ivm_engine *engine, ivm_write write, void *context, co
                       .compressed = options->compression == IVM_COMPRESSION_ZSTD ||
                                     (options->compression == IVM_COMPRESSION_AUTO && ivm__compress_is_there()),
                       .sort_bytes = options->sort_bytes ? options->sort_bytes : IVM__SORT_BYTES_DEFAULT };
+    ivm__outside call;
     IVM_TRY(ivm__engine_enter(engine, error));
     it.cancel = ivm__engine_cancel_of(engine);
     ivm_status status = locked(&it);
     ivm__engine_settle(engine);
+    ivm__outside_begin(engine, &call);
     ivm__engine_leave(engine);
     if (status == IVM_OK) {
         status = unlocked(&it);
     }
     checkpoint_end(&it);
+    ivm__outside_end(engine, &call);
     return status;
 }
 

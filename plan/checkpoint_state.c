@@ -71,6 +71,30 @@ static ivm_status arrays_make(const ivm_engine *engine, ivm__arena *arena, ivm__
     return state->since && state->clock && state->came ? IVM_OK : IVM_OUT_OF_MEMORY;
 }
 
+/* Whether it is what would be written of it. */
+static bool is_normal(const ivm__state *state, const ivm_engine *engine)
+{
+    uint32_t facts = facts_count(engine), nth = 0;
+    bool normal = true;
+    for (const ivm_view *view = engine->views; view; view = view->next, nth++) {
+        uint32_t count = 0;
+        for (uint32_t f = 0; f < facts; f++) {
+            count += state->since[f] <= state->clock[nth];
+        }
+        normal &= view->refresh != IVM_DEFERRED || state->clock[nth] == facts + 1 || state->clock[nth] == count;
+    }
+    for (uint32_t f = 0; f < facts; f++) {
+        uint32_t least = facts + 1;
+        nth = 0;
+        for (const ivm_view *view = engine->views; view; view = view->next, nth++) {
+            bool uses = view->refresh == IVM_DEFERRED && state->since[f] <= state->clock[nth];
+            least = uses && state->clock[nth] < least ? state->clock[nth] : least;
+        }
+        normal &= state->since[f] == least;
+    }
+    return normal;
+}
+
 ivm_status ivm__state_decode(ivm__decode *decode, const ivm_engine *engine, ivm__arena *arena, ivm__state *state, ivm_error *error)
 {
     uint32_t limit = facts_count(engine) + 2, at = 0;
@@ -89,7 +113,7 @@ ivm_status ivm__state_decode(ivm__decode *decode, const ivm_engine *engine, ivm_
     for (const ivm_table *table = engine->tables; table; table = table->next) {
         state->came[at++] = table->transient && ivm__decode_below(decode, 1, 2);
     }
-    if (decode->failed || decode->left || state->pushes != limit - 1) {
+    if (decode->failed || decode->left || state->pushes != limit - 1 || !is_normal(state, engine)) {
         return ivm__fail(error, IVM_CORRUPT, "a state that cannot be");
     }
     return IVM_OK;

@@ -1,9 +1,10 @@
 /* Restoring: an engine made from what ivm_checkpoint() wrote, all of it or nothing.
  *
  *     head, POSITION, CATALOG read whole -> the engine has this catalog, or has none and declares it
- *     every view's program compiled anew, and all other sections loaded, beside -> END is right -> settled -> moved in place
+ *     every view's program compiled anew, and all other sections loaded, beside -> END is right -> settled -> exchanged for what is there -> judged
+ *     as a whole -> what was there is freed; or exchanged back
  *
- * Whatever fails before the move frees what was made, the catalog too where it was declared. Sections come in the order in which checkpoint.c writes
+ * Whatever fails frees what was made, the catalog too where it was declared. Sections come in the order in which checkpoint.c writes
  * them. */
 #include "catalog_view.h"
 #include "ivm/checkpoint.h"
@@ -132,7 +133,7 @@ static ivm_status pending_read(restoring *it)
     uint32_t nth = 0;
     for (const ivm_view *view = it->engine->views; view; view = view->next, nth++) {
         for (uint32_t i = 0; i < ivm__pendings_count(view); i++) {
-            ivm__zset *made = &it->beside.views[nth].pending[i];
+            ivm__pending *made = &it->beside.views[nth].pending[i];
             ivm__layout *like = source_layout(it, view->pending[i].source);
             IVM_TRY(ivm__block_reader_begin(&it->reader, (ivm__section){ IVM__SECTION_PENDING, nth, i }));
             IVM_TRY(section_end(it, ivm__pending_load(like, &it->step, &it->reader.feed, made)));
@@ -141,12 +142,32 @@ static ivm_status pending_read(restoring *it)
     return IVM_OK;
 }
 
+/* What is pending of the table; there is room for each view's. Returns how many. */
+static uint32_t late_list(const restoring *it, const ivm_table *table, ivm__pending **late)
+{
+    uint32_t nth = 0, count = 0;
+    for (const ivm_view *view = it->engine->views; view; view = view->next, nth++) {
+        for (uint32_t i = 0; i < ivm__pendings_count(view); i++) {
+            ivm__pending *pending = &it->beside.views[nth].pending[i];
+            if (pending->source.table == table && pending->apart) {
+                late[count++] = pending;
+            }
+        }
+    }
+    return count;
+}
+
 static ivm_status tables_read(restoring *it)
 {
     uint32_t nth = 0;
+    ivm__pending **late = ivm__arena_allocate(&it->engine->arena, (it->views_count + 1) * sizeof(ivm__pending *));
+    if (!late) {
+        return ivm__fail_memory(it->error);
+    }
     for (const ivm_table *table = it->engine->tables; table; table = table->next, nth++) {
+        uint32_t count = late_list(it, table, late);
         IVM_TRY(ivm__block_reader_begin(&it->reader, (ivm__section){ IVM__SECTION_ROWS, nth, 0 }));
-        IVM_TRY(section_end(it, ivm__table_load(table, &it->step, &it->reader.feed, &it->beside.tables[nth])));
+        IVM_TRY(section_end(it, ivm__table_load(table, &it->step, &it->reader.feed, late, count, &it->beside.tables[nth])));
     }
     return IVM_OK;
 }
@@ -184,7 +205,7 @@ static ivm_status kept_read(restoring *it, ivm__holding_kind kind)
 static ivm_status settle(restoring *it)
 {
     for (uint32_t i = 0; i < it->views_count; i++) {
-        ivm_status status = ivm__program_settle(&it->beside.views[i].program, &it->step);
+        ivm_status status = ivm__program_settle(&it->beside.views[i].program, &it->step, i);
         IVM_TRY(ivm__step_status(&it->step, status));
     }
     return IVM_OK;
@@ -215,6 +236,18 @@ static ivm_status whole_read(restoring *it)
     return settle(it);
 }
 
+static ivm_status put_in_place(restoring *it)
+{
+    ivm__beside_exchange(&it->beside);
+    ivm_status status = ivm__beside_check(&it->beside, &it->step);
+    if (status == IVM_OK) {
+        ivm__beside_publish(&it->beside);
+    } else {
+        ivm__beside_exchange(&it->beside);
+    }
+    return status;
+}
+
 static ivm_status restore(ivm_engine *engine, ivm_read read, void *context, ivm_error *error)
 {
     ivm_stats ignored = { 0 };
@@ -229,7 +262,7 @@ static ivm_status restore(ivm_engine *engine, ivm_read read, void *context, ivm_
         status = ivm__step_poll(&it.step); /* the last point of return */
     }
     if (status == IVM_OK) {
-        ivm__beside_move(&it.beside);
+        status = put_in_place(&it);
     }
     for (uint32_t i = 0; i < it.views_count; i++) {
         ivm__program_loader_deinit(&it.loaders[i]);

@@ -2,6 +2,8 @@
  * them from within, stay good; what they hold is exchanged. */
 #include "restore_swap.h"
 
+#include "load_check.h"
+
 /* ---- Beside --------------------------------------------------------------------------------------------------------------------------- */
 
 static ivm_status arrays_make(ivm__beside *it)
@@ -35,19 +37,16 @@ static ivm_status arrays_make(ivm__beside *it)
 static ivm_status view_make(ivm__view_beside *it, const ivm_view *view, ivm_error *error)
 {
     ivm_engine *engine = view->engine;
-    uint32_t sources = ivm__pendings_count(view);
     it->program.memory = &engine->memory;
-    it->pending = ivm__arena_allocate(&engine->arena, (sources + 1) * sizeof *it->pending);
-    if (it->pending) {
-        memset(it->pending, 0, sources * sizeof *it->pending);
-    }
     it->planned = ivm__allocate_zeroed(&engine->memory, sizeof *it->planned);
-    if (!it->planned || !it->pending) {
+    if (!it->planned || (view->pending && ivm__pendings_beside(view, &it->pending) != IVM_OK)) {
         return ivm__fail_memory(error);
     }
     it->planned->node = view->planned->node;
     it->planned->engine = engine;
-    return ivm__compile(engine, view->name, it->planned, &it->program, error);
+    IVM_TRY(ivm__compile(engine, view->name, it->planned, &it->program, error));
+    it->program.result->overwrites = view->readers_count == 0;
+    return IVM_OK;
 }
 
 ivm_status ivm__beside_make(ivm__beside *it, ivm_engine *engine, ivm_error *error)
@@ -66,9 +65,7 @@ ivm_status ivm__beside_make(ivm__beside *it, ivm_engine *engine, ivm_error *erro
 static void view_end(ivm__view_beside *it, const ivm_view *view)
 {
     ivm__memory *memory = &view->engine->memory;
-    for (uint32_t i = 0; it->pending && i < ivm__pendings_count(view); i++) {
-        ivm__zset_deinit(&it->pending[i]);
-    }
+    ivm__pendings_discard(view, it->pending);
     if (it->program.memory) {
         ivm__program_deinit(&it->program);
     }
@@ -97,41 +94,59 @@ void ivm__beside_end(ivm__beside *it)
 
 /* ---- In place ------------------------------------------------------------------------------------------------------------------------- */
 
-/* What the view was is then beside. */
-static void view_move(ivm__view_beside *it, ivm_view *view)
+static void view_exchange(ivm__view_beside *it, ivm_view *view)
 {
-    ivm__program program = view->program;
-    ivm__planned *planned = view->planned;
-    assert(!view->ran && !view->telling && planned->node == it->planned->node);
-    view->program = it->program;
+    ivm__view_beside was = { view->planned, view->program, view->pending };
+    assert(!view->ran && !view->telling && view->planned->node == it->planned->node);
     view->planned = it->planned;
-    view->program.result->overwrites = view->readers_count == 0;
-    it->program = program;
-    it->planned = planned;
+    view->program = it->program;
+    view->pending = it->pending;
+    *it = was;
 }
 
-void ivm__beside_move(ivm__beside *it)
+void ivm__beside_exchange(ivm__beside *it)
 {
     ivm_engine *engine = it->engine;
     uint32_t nth = 0;
     for (ivm_table *table = engine->tables; table; table = table->next) {
-        ivm__table_replace(table, &it->tables[nth++]);
+        ivm__table_exchange(table, &it->tables[nth++]);
     }
     nth = 0;
     for (ivm_view *view = engine->views; view; view = view->next) {
-        view_move(&it->views[nth++], view);
+        view_exchange(&it->views[nth++], view);
     }
-    nth = 0;
-    for (ivm_view *view = engine->views; view; view = view->next, nth++) {
-        ivm__pendings_replace(view, it->views[nth].pending);
+    for (ivm_view *view = engine->views; view; view = view->next) {
+        ivm__pendings_place(view);
     }
     nth = 0;
     for (ivm_fact *fact = engine->facts; fact; fact = fact->next, nth++) {
-        if (it->tracks[nth]) {
-            ivm__track_replace(fact, it->tracks[nth]);
-            it->tracks[nth] = NULL;
+        struct ivm__track *was = fact->track;
+        fact->track = it->tracks[nth];
+        it->tracks[nth] = was;
+    }
+}
+
+ivm_status ivm__beside_check(const ivm__beside *it, ivm__step *step)
+{
+    uint32_t nth = 0;
+    for (ivm_fact *fact = it->engine->facts; fact; fact = fact->next) {
+        IVM_TRY(ivm__fact_check_loaded(step, fact));
+    }
+    for (const ivm_table *table = it->engine->tables; table; table = table->next, nth++) {
+        if (table->transient) {
+            IVM_TRY(ivm__table_check_loaded(step, table, it->state.came[nth]));
         }
     }
+    nth = 0;
+    for (const ivm_view *view = it->engine->views; view; view = view->next) {
+        IVM_TRY(ivm__view_check_loaded(step, view, nth++));
+    }
+    return IVM_OK;
+}
+
+void ivm__beside_publish(const ivm__beside *it)
+{
+    ivm_engine *engine = it->engine;
     ivm__state_apply(engine, &it->state);
     memcpy(engine->position, it->position, sizeof engine->position);
     engine->position_size = it->position_size;

@@ -1,4 +1,4 @@
-/* All that a restore builds beside an engine's catalog, and the move that puts it in place. */
+/* All that a restore builds beside an engine's catalog, and the exchange that puts it in place: twice, and all is as it was. */
 #ifndef IVM__RESTORE_SWAP_H
 #define IVM__RESTORE_SWAP_H
 
@@ -10,7 +10,7 @@
 typedef struct ivm__view_beside {
     ivm__planned *planned;
     ivm__program program;
-    ivm__zset *pending; /* by source of a deferred view */
+    struct ivm__pending *pending; /* a deferred view's */
 } ivm__view_beside;
 
 /* Arrays by the engine's lists, in its arena. */
@@ -26,8 +26,12 @@ typedef struct ivm__beside {
 
 /* Compiles each view's program; rows, tracks and pending rows are none yet. End it, whatever the outcome. */
 ivm_status ivm__beside_make(ivm__beside *it, ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
-/* The engine becomes what was built, and gives up what it was. Cannot fail. */
-void ivm__beside_move(ivm__beside *it);
-void ivm__beside_end(ivm__beside *it); /* frees what was not moved */
+/* The rows of tables, the programs of views, what is pending and who waits become those beside, and the other way round. Cannot fail. */
+void ivm__beside_exchange(ivm__beside *it);
+/* Once exchanged: whether what the engine holds now can be (load_check.h). corrupt, out_of_memory. */
+ivm_status ivm__beside_check(const ivm__beside *it, ivm__step *step) IVM_MUST_CHECK;
+/* Once exchanged: places in time and position are those of beside, too. Cannot fail. */
+void ivm__beside_publish(const ivm__beside *it);
+void ivm__beside_end(ivm__beside *it); /* frees what is beside */
 
 #endif

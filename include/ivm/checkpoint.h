@@ -23,7 +23,7 @@ extern "C" {
 /* ---- Streams --------------------------------------------------------------------------------------------------------------------- */
 
 /* Takes the next `size` bytes (1 to IVM_CHECKPOINT_PIECE_MAX) of a stream; anything but IVM_OK ends it and is what the call then returns. Called
- * by the thread that called the engine. It may not call the engine: in_use while pushes wait (see ivm_checkpoint()). */
+ * by the thread that called the engine. It may not call the engine, at whatever point of the stream: in_use. Other threads may. */
 typedef ivm_status (*ivm_write)(void *context, const void *bytes, size_t size);
 /* Gives up to `size` bytes and says in *got how many; 0: the stream is at its end. As above. Never asked for a byte past the stream's own end, so that
  * streams may stand one behind the other. */

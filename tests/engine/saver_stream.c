@@ -285,7 +285,7 @@ static ivm_status programs_load(world *in, ivm__block_reader *reader, ivm__progr
     }
     IVM_TRY(ivm__block_reader_finish(reader));
     for (uint32_t view = 0; view < VIEWS; view++) {
-        IVM_TRY(ivm__program_settle(&in->programs[view], &step));
+        IVM_TRY(ivm__program_settle(&in->programs[view], &step, view));
     }
     return IVM_OK;
 }

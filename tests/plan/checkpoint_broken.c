@@ -2,6 +2,7 @@
  * was then. */
 #include "checkpoint_case.h"
 #include "figure.h"
+#include "operators/holdings.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -44,45 +45,105 @@ static void victim_close(victim *one)
     fixture_close(&one->it);
 }
 
-Test(plan_checkpoint_broken, every_damaged_byte_and_every_cut_is_found_out)
+/* One byte of the stream damaged, then the stream cut before it. */
+static void damage(tape *saved, size_t at, victim *one, fixture *empty)
+{
+    size_t size = saved->size;
+    saved->bytes[at] ^= (uint8_t)(1 << at % 8);
+    ivm_status status = case_restore(&one->it, saved);
+    cr_assert(status == IVM_CORRUPT || status == IVM_UNSUPPORTED, "byte %zu: %s", at, ivm_status_name(status));
+    status = at % 16 ? IVM_CORRUPT : case_restore(empty, saved);
+    cr_assert(status == IVM_CORRUPT || status == IVM_UNSUPPORTED, "byte %zu: %s", at, ivm_status_name(status));
+    saved->bytes[at] ^= (uint8_t)(1 << at % 8);
+    saved->size = at;
+    cr_assert_eq(case_restore(&one->it, saved), IVM_CORRUPT, "cut to %zu", at);
+    cr_assert(at % 16 || case_restore(empty, saved) == IVM_CORRUPT, "cut to %zu", at);
+    saved->size = size;
+    if (at % 512 == 0) {
+        victim_check(one, "damaged");
+        cr_assert_null(ivm_fact_next(empty->engine, NULL));
+    }
+}
+
+static void damage_all(ivm_compression compression)
 {
     fixture it, empty;
-    tape saved = { 0 };
+    tape saved = { 0 }, whole = { 0 };
     victim one;
     case_program_open(&it);
     case_fill(&it);
-    case_save(&it, &saved);
+    case_save(&it, &whole);
+    ivm_status made = case_save_as(&it, &saved, compression);
     fixture_close(&it);
+    if (made == IVM_UNSUPPORTED) { /* a build without zstd */
+        tape_free(&whole);
+        return;
+    }
     victim_open(&one);
     fixture_open(&empty);
     int64_t blocks = empty.allocator.blocks;
-    size_t size = saved.size;
-    for (size_t at = 0; at < size; at++) {
-        saved.bytes[at] ^= (uint8_t)(1 << at % 8);
-        ivm_status status = case_restore(&one.it, &saved);
-        cr_assert(status == IVM_CORRUPT || status == IVM_UNSUPPORTED, "byte %zu: %s", at, ivm_status_name(status));
-        status = at % 16 ? IVM_CORRUPT : case_restore(&empty, &saved);
-        cr_assert(status == IVM_CORRUPT || status == IVM_UNSUPPORTED, "byte %zu: %s", at, ivm_status_name(status));
-        saved.bytes[at] ^= (uint8_t)(1 << at % 8);
-        saved.size = at;
-        cr_assert_eq(case_restore(&one.it, &saved), IVM_CORRUPT, "cut to %zu", at);
-        cr_assert(at % 16 || case_restore(&empty, &saved) == IVM_CORRUPT, "cut to %zu", at);
-        saved.size = size;
-        if (at % 512 == 0) {
-            victim_check(&one, "damaged");
-            cr_assert_null(ivm_fact_next(empty.engine, NULL));
-        }
+    for (size_t at = 0; at < saved.size; at++) {
+        damage(&saved, at, &one, &empty);
     }
-    figure_add("bytes of checkpoints flipped", size);
-    figure_add("lengths of checkpoints cut", size);
+    figure_add("bytes of checkpoints flipped", saved.size);
+    figure_add("lengths of checkpoints cut", saved.size);
+    cr_log_info("%zu bytes damaged, as many lengths cut", saved.size);
+    cr_assert_gt(saved.size, 6000u, "%zu bytes alone", saved.size);
     ivm_table *none = NULL;
     cr_expect_eq(ivm_table_find(empty.engine, "d", &none, &empty.error), IVM_UNKNOWN_TABLE);
     cr_expect_leq(empty.allocator.blocks, blocks + 8, "%ld blocks more", (long)(empty.allocator.blocks - blocks)); /* arenas */
     cr_assert_eq(case_restore(&empty, &saved), IVM_OK, "%s", empty.error.message);
-    case_assert_saved_as(&empty, &saved, "after all that");
+    case_assert_saved_as(&empty, &whole, "after all that");
     tape_free(&saved);
+    tape_free(&whole);
     victim_close(&one);
     fixture_close(&empty);
+}
+
+Test(plan_checkpoint_broken, every_damaged_byte_and_every_cut_is_found_out, .timeout = 300)
+{
+    damage_all(IVM_COMPRESSION_NONE);
+}
+
+Test(plan_checkpoint_broken, every_damaged_byte_and_every_cut_is_found_out_compressed, .timeout = 300)
+{
+    damage_all(IVM_COMPRESSION_ZSTD);
+}
+
+/* What is damaged there has every kind of table, fact and view, and every operator that holds something holds something. */
+Test(plan_checkpoint_broken, the_stream_has_something_of_everything)
+{
+    static const char *const names[] = { "aggregate", "join", "materialize", "outer join", "set", "signs", "top_k", "weigh" };
+    bool held[8] = { false }, trusted[3] = { false }, keyed = false, bag = false, grows = false, negative = false, transient = false;
+    fixture it;
+    case_program_open(&it);
+    case_fill(&it);
+    for (const ivm_table *table = it.engine->tables; table; table = table->next) {
+        keyed |= table->key_count && !table->append_only;
+        bag |= !table->key_count && !table->allow_negative && !table->transient && table->store.rows_live;
+        grows |= table->append_only;
+        negative |= table->allow_negative;
+        transient |= table->transient && table->store.rows_live;
+    }
+    for (const ivm_fact *fact = it.engine->facts; fact; fact = fact->next) {
+        trusted[fact->trust] = true;
+    }
+    for (const ivm_view *view = it.engine->views; view; view = view->next) {
+        for (uint32_t i = 0; i < view->program.operators_count; i++) {
+            holdings kept = { 0 };
+            holdings_save(&kept, view->program.operators[i]);
+            for (uint32_t k = 0; k < 8; k++) {
+                held[k] |= strcmp(names[k], view->program.operators[i]->class->name) == 0 && kept.size > 16;
+            }
+            holdings_free(&kept);
+        }
+    }
+    for (uint32_t k = 0; k < 8; k++) {
+        cr_expect(held[k], "%s", names[k]);
+    }
+    cr_expect(keyed && bag && grows && negative && transient);
+    cr_expect(trusted[IVM_RELY] && trusted[IVM_ENFORCED] && trusted[IVM_TRACKED]);
+    fixture_close(&it);
 }
 
 Test(plan_checkpoint_broken, nothing_behind_the_end_is_read)
@@ -183,15 +244,24 @@ Test(plan_checkpoint_broken, memory_may_end_at_any_call)
 Test(plan_checkpoint_broken, callbacks_may_not_call_the_engine)
 {
     fixture it;
-    tape saved = { 0 };
+    tape saved = { 0 }, quiet = { 0 };
     case_program_open(&it);
     case_fill(&it);
+    case_save(&it, &quiet);
     saved.called = it.engine;
+    saved.viewed = it.engine->views;
     case_save(&it, &saved);
-    cr_expect_gt(saved.refused, 3u);
+    cr_expect_gt(saved.calls, 50u);
+    cr_expect_eq(saved.refused, TAPE_CALLS * saved.calls, "%lu of %lu", (unsigned long)saved.refused,
+                 (unsigned long)(TAPE_CALLS * saved.calls));
+    cr_assert_eq(saved.size, quiet.size);
+    cr_expect_eq(memcmp(saved.bytes, quiet.bytes, quiet.size), 0);
     saved.refused = 0;
     cr_assert_eq(case_restore(&it, &saved), IVM_OK, "%s", it.error.message);
-    cr_expect_eq(saved.refused, saved.calls);
+    cr_expect_eq(saved.refused, TAPE_CALLS * saved.calls);
+    saved.called = NULL;
+    case_assert_saved_as(&it, &quiet, "restored");
     tape_free(&saved);
+    tape_free(&quiet);
     fixture_close(&it);
 }

@@ -5,12 +5,15 @@
 #include "fixture.h"
 #include "ivm/ivm.h"
 
+#define TAPE_CALLS 8u
+
 typedef struct tape {
     uint8_t *bytes;
     size_t size, capacity, at;
     uint64_t calls, fails_at; /* that call, from 1 on, fails with io; 0: none */
     size_t most;              /* bytes that a read gives at once; 0: all */
-    ivm_engine *called;       /* by each call, which must be refused */
+    ivm_engine *called;       /* by each call, in TAPE_CALLS ways that must be refused */
+    ivm_view *viewed;         /* one of its views */
     uint64_t refused;
 } tape;
 
@@ -31,6 +34,7 @@ void case_declare(fixture *it);
 ivm_view *case_views_declare(fixture *it); /* the first, "joined" */
 void case_program_open(fixture *it);       /* the fixture, with both */
 void case_fill(fixture *it);
+void case_fill_more(fixture *it); /* a part of it */
 void case_go_on(fixture *it);
 /* By name; they must go through. */
 void case_push(fixture *it, const char *table, ivm_change change, const char *rows);
