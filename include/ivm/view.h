@@ -80,7 +80,8 @@ IVM_API ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_er
 /* The same after a refresh, which stays done should memory for the snapshot be wanting. Codes: those of ivm_refresh_view(), too. */
 IVM_API ivm_status ivm_read_view_refreshed(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
-/* The net change the last push or refresh made to the view: rows with positive and negative weights. Cost: its size. */
+/* The net change the last push or refresh made to the view: rows with positive and negative weights (one past int64, of a weight that went from one end
+ * to the other, is cut to it). Cost: its size. */
 IVM_API ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The keys that children of a tracked fact wait for, in the order of the parent's key, each with as many weights as rows wait: the present orphans.
  * Of a fact that is not tracked: none. Cost: as ivm_read_table(). */

@@ -17,11 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 bool operations_trace;
 
-static struct {
-    const char *name;
-    uint64_t count;
-} counts[256];
-
 void operations_say(const char *format, ...)
 {
     va_list arguments;
@@ -47,53 +42,6 @@ _Noreturn void operations_wrong(operations *it, const char *format, ...)
     fputc('\n', stderr);
     va_end(arguments);
     abort();
-}
-
-void operations_count(const char *name)
-{
-    size_t at = 0;
-    while (at < sizeof counts / sizeof *counts && counts[at].name && strcmp(counts[at].name, name) != 0) {
-        at++;
-    }
-    if (at < sizeof counts / sizeof *counts) {
-        counts[at].name = name;
-        counts[at].count++;
-    }
-}
-
-void operations_count_status(const char *name, ivm_status status)
-{
-    static char texts[16][IVM_STATUS_COUNT][48];
-    static const char *names[16];
-    size_t at = 0;
-    while (at < 15 && names[at] && names[at] != name) {
-        at++;
-    }
-    names[at] = name;
-    snprintf(texts[at][status], sizeof texts[at][status], "%s: %s", name, ivm_status_name(status));
-    operations_count(texts[at][status]);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-void operations_counts_print(void)
-{
-    size_t count = 0;
-    while (count < sizeof counts / sizeof *counts && counts[count].name) {
-        count++;
-    }
-    qsort(counts, count, sizeof *counts, by_name);
-    for (size_t i = 0; i < count; i++) {
-        printf("%12llu  %s\n", (unsigned long long)counts[i].count, counts[i].name);
-    }
-}
-
-bool operations_counts_complete(void)
-{
-    return true;
 }
 
 /* ---- Drawing ----------------------------------------------------------------------------------------------------------------------- */
@@ -225,30 +173,30 @@ static void catalog_change(operations *it)
 /* One operation; whether what the last step changed is still to be read. */
 static bool operate(operations *it)
 {
-    unsigned kind = operations_pick(it, 32);
-    if (kind < 17) {
+    unsigned kind = operations_pick(it, 40);
+    if (kind < 20) {
         operations_push(it);
-    } else if (kind < 20) {
-        operations_refresh(it);
     } else if (kind < 23) {
+        operations_refresh(it);
+    } else if (kind < 27) {
         catalog_change(it);
-    } else if (kind < 26) {
+    } else if (kind < 30) {
         if (it->expected.views_count < VIEWS_MAX) {
             operations_view_create(it);
         } else {
             operations_view_drop(it);
         }
-    } else if (kind == 26) {
-        operations_hold(it);
-    } else if (kind == 27) {
-        operations_find(it);
-    } else if (kind == 28) {
-        planner_set(it);
-    } else if (kind == 29) {
-        operations_audit(it);
     } else if (kind == 30) {
+        operations_hold(it);
+    } else if (kind == 31) {
+        operations_find(it);
+    } else if (kind == 32) {
+        planner_set(it);
+    } else if (kind == 33) {
+        operations_audit(it);
+    } else if (kind < 36) {
         operations_checkpoint(it);
-    } else if (operations_pick(it, 3)) {
+    } else if (kind < 39) {
         operations_restore(it);
     } else {
         operations_corrupt(it);

@@ -25,7 +25,8 @@ typedef struct held_snapshot {
 
 /* What a callback said. */
 typedef struct told_change {
-    const char *name; /* the engine's */
+    const char *name;     /* a view's; NULL: of a fact's orphans */
+    const ivm_fact *fact; /* the engine's */
     naive_relation changes;
     struct told_change *next;
 } told_change;
@@ -49,7 +50,10 @@ typedef struct operations {
     unsigned names; /* given out so far */
     held_snapshot held[HELD_MAX];
     told_change *told;
-    bool failed; /* an allocation, before a callback */
+    bool failed;                 /* an allocation, before a callback */
+    bool stepped;                /* a push or refresh went through since the last check */
+    naive_relation *orphans_new; /* what it did to the orphans of each fact; NULL: nothing */
+    size_t orphans_new_count;
     saved_engine saved;
     uint8_t position[POSITION_MAX];
     size_t position_size;
@@ -101,6 +105,9 @@ naive_expr *operations_condition(operations *it, const naive_plan *input, unsign
 void operations_push(operations *it);
 void operations_refresh(operations *it);
 void operations_view_changed(void *context, ivm_view *view, ivm_snapshot *changes);
+void operations_orphans_changed(void *context, ivm_fact *fact, ivm_snapshot *changes);
+/* What comes with going from what is expected to *after. */
+void operations_orphans_foresee(operations *it, const naive_database *after);
 
 void operations_checkpoint(operations *it);
 void operations_restore(operations *it);
@@ -115,6 +122,7 @@ void operations_find(operations *it);
 void operations_audit(operations *it);
 /* Held snapshots are compared and closed. */
 void operations_let_go(operations *it);
+/* What callbacks said, and what they should have. */
 void operations_told_forget(operations *it);
 
 bool operations_weights_great(const operations *it);

@@ -138,16 +138,23 @@ void operations_fact_declare(operations *it)
     if (!parent || !parent->key_count) {
         return;
     }
+    for (size_t i = 0; i < it->expected.tables_count && operations_pick(it, 2); i++) { /* transient ones are joined along facts alone */
+        child = it->expected.tables[i].transient ? &it->expected.tables[i] : child;
+    }
     columns_for(it, child, parent, columns, parents);
     if (trust == IVM_RELY && !keeps(it, child, parent, columns, parents)) {
         return;
     }
+    ivm_fact *fact = NULL;
     ivm_status got =
         ivm_foreign_key_declare(operations_table(it, child->name), names_join(it, columns, parent->key_count),
-                                operations_table(it, parent->name), names_join(it, parents, parent->key_count), trust, NULL, &it->error);
+                                operations_table(it, parent->name), names_join(it, parents, parent->key_count), trust, &fact, &it->error);
     operations_say("%s %s(%s) -> %s: %s\n", trusts[trust], child->name, names_join(it, columns, parent->key_count), parent->name,
                    ivm_status_name(got));
     operations_count(trusts[trust]);
+    if (got == IVM_OK && trust == IVM_TRACKED && ivm_fact_watch(fact, operations_orphans_changed, it, &it->error) != IVM_OK) {
+        operations_wrong(it, "watch a fact: %s", it->error.message);
+    }
     statuses_agree(it, "fact", got,
                    naive_fact_declare(&it->expected, child->name, columns, parent->name, parents, parent->key_count, trust));
 }
@@ -295,7 +302,8 @@ void operations_view_create(operations *it)
     operations_say("view %s%s: %s (expected %s)\n", name, options.refresh == IVM_DEFERRED ? " deferred" : "", ivm_status_name(got),
                    ivm_status_name(want));
     bool great = got == IVM_OVERFLOW && operations_weights_great(it);
-    if ((got == IVM_UNSUPPORTED && reads_transient(it, plan)) || (great && want == IVM_OK)) {
+    bool refused = got == IVM_UNSUPPORTED || got == IVM_OVERFLOW; /* that, too, where rows it would need are not there */
+    if ((refused && reads_transient(it, plan)) || (great && want == IVM_OK)) {
         operations_count(great ? "view refused for great weights" : "view refused over a transient table");
         naive_database_free(&copy);
         return;

@@ -198,14 +198,21 @@ static naive_plan *bound(operations *it, naive_plan *plan, naive_plan *instead, 
     return plan;
 }
 
+static naive_plan *scan_of(operations *it, const char *name, const char *what)
+{
+    naive_plan *plan = naive_plan_make(&it->pool, NAIVE_SCAN, 0);
+    plan->table = name;
+    plan->alias = fresh(it, "s");
+    return bound(it, plan, NULL, what);
+}
+
 static naive_plan *scan_draw(operations *it)
 {
     size_t tables = it->expected.tables_count, views = it->expected.views_count;
     size_t at = operations_pick(it, (unsigned)(2 * tables + views)); /* tables twice as often */
-    naive_plan *plan = naive_plan_make(&it->pool, NAIVE_SCAN, 0);
-    plan->table = at < 2 * tables ? it->expected.tables[at / 2].name : it->expected.views[at - 2 * tables].name;
-    plan->alias = fresh(it, "s");
-    return bound(it, plan, NULL, at < 2 * tables ? "op scan" : "op scan of a view");
+    bool table = at < 2 * tables;
+    const char *name = table ? it->expected.tables[at / 2].name : it->expected.views[at - 2 * tables].name;
+    return scan_of(it, name, table ? "op scan" : "op scan of a view");
 }
 
 static naive_plan *over(operations *it, naive_operator op, naive_plan *input)
@@ -309,6 +316,23 @@ static size_t fact_pairs(operations *it, naive_plan *const *inputs, size_t count
     return 0;
 }
 
+/* A table that a fact leads to or from, from a drawn fact on, where one of the inputs scans the other. */
+static naive_plan *related_draw(operations *it, naive_plan *const *inputs, size_t count)
+{
+    size_t facts = it->expected.facts_count, first = operations_pick(it, (unsigned)facts);
+    for (size_t f = 0; f < facts; f++) {
+        const naive_fact *fact = &it->expected.facts[(first + f) % facts];
+        for (size_t i = 0; i < count; i++) {
+            bool child = inputs[i]->op == NAIVE_SCAN && strcmp(inputs[i]->table, fact->child) == 0;
+            bool parent = inputs[i]->op == NAIVE_SCAN && strcmp(inputs[i]->table, fact->parent) == 0;
+            if (child || parent) {
+                return scan_of(it, child ? fact->parent : fact->child, "op scan");
+            }
+        }
+    }
+    return scan_draw(it);
+}
+
 static naive_plan *join_draw(operations *it, naive_plan *first, unsigned depth)
 {
     static const char *const kinds[] = { "op join inner", "op join left", "op join right", "op join full", "op join semi", "op join anti" };
@@ -319,7 +343,11 @@ static naive_plan *join_draw(operations *it, naive_plan *first, unsigned depth)
     plan->join = kind;
     plan->on = naive_take(&it->pool, 4 * NAIVE_KEY_MAX * sizeof *plan->on);
     for (size_t i = 0; i < count; i++) {
-        naive_plan *input = i ? (operations_pick(it, 3) ? scan_draw(it) : operations_plan(it, depth)) : first;
+        naive_plan *input = first;
+        if (i) {
+            unsigned how = operations_pick(it, 6);
+            input = how < 3 ? related_draw(it, plan->inputs, i) : how < 5 ? scan_draw(it) : operations_plan(it, depth);
+        }
         plan->inputs[i] = named_apart(it, input);
         size_t along = i && operations_pick(it, 4) ? fact_pairs(it, plan->inputs, i + 1, &plan->on[plan->on_count]) : 0;
         plan->on_count += along;

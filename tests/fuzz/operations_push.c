@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHANGES_MAX 64u
+#define CHANGES_MAX 400u
+#define BULK_MAX 260u /* rows at once: more than a page, a block, a group of slots */
 
 /* ---- Drawing ----------------------------------------------------------------------------------------------------------------------- */
 
@@ -119,6 +120,28 @@ static void change_fit(operations *it, const naive_table *table, naive_change ch
     }
 }
 
+/* Many rows from one byte; keys ascend, so that a keyed table takes them. */
+static void bulk_draw(operations *it, changes_list *list)
+{
+    const naive_table *table = &it->expected.tables[operations_pick(it, (unsigned)it->expected.tables_count)];
+    uint8_t bytes[64];
+    uint32_t random = operations_byte(it);
+    operations drawn = { .data = bytes, .size = sizeof bytes, .pool = it->pool, .expected = it->expected };
+    unsigned count = 1 + operations_pick(it, BULK_MAX / 2) * 2, first = operations_pick(it, 3) * 1000;
+    for (unsigned r = 0; r < count; r++) {
+        for (size_t i = 0; i < sizeof bytes; i++) {
+            random = random * 1103515245 + 12345;
+            bytes[i] = (uint8_t)(random >> 16);
+        }
+        drawn.at = 0;
+        ivm_value *row = (ivm_value *)row_draw(&drawn, table);
+        row[0] = table->key_count ? ivm_int64(100 + first + r) : row[0];
+        change_add(list, (naive_change){ table->name, IVM_INSERT, 1, row, table->columns_count });
+    }
+    it->pool = drawn.pool;
+    operations_count("change of many rows");
+}
+
 static void part_draw(operations *it, changes_list *list)
 {
     const naive_table *table = &it->expected.tables[operations_pick(it, (unsigned)it->expected.tables_count)];
@@ -222,6 +245,38 @@ static bool may_fail(const naive_verdict *verdict, ivm_status status)
     return verdict->may & NAIVE_BIT(status);
 }
 
+/* What a batch comes to for each table; a part that is net is stated to be so. */
+static void shapes_state(operations *it, ivm_batch *batch, const changes_list *list)
+{
+    naive_database copy;
+    naive_database_copy(&it->expected, &copy);
+    naive_relation *deltas = naive_grow(NULL, copy.tables_count, sizeof *deltas);
+    (void)naive_stage(&copy, list->changes, list->count, deltas);
+    for (size_t t = 0; t < copy.tables_count; t++) {
+        ivm_shape want = deltas[t].count ? IVM_INSERT_ONLY : IVM_UNCHANGED, got;
+        size_t changes = 0, inserts = 0;
+        ivm_table *table = operations_table(it, copy.tables[t].name);
+        for (size_t r = 0; r < deltas[t].count; r++) {
+            want = deltas[t].weights[r] < 0 ? IVM_MIXED : want;
+        }
+        for (size_t i = 0; i < list->count; i++) {
+            bool its = strcmp(list->changes[i].table, copy.tables[t].name) == 0;
+            changes += its;
+            inserts += its && list->changes[i].change == IVM_INSERT;
+        }
+        if (ivm_batch_shape(batch, table, &got, &it->error) != IVM_OK || got != want) {
+            operations_wrong(it, "the shape of %s is %d, expected %d", copy.tables[t].name, got, want);
+        }
+        if (changes && inserts == changes && inserts == deltas[t].count) {
+            (void)ivm_batch_state_shape(batch, table, want);
+            operations_count("batch of a stated shape");
+        }
+        naive_relation_free(&deltas[t]);
+    }
+    free(deltas);
+    naive_database_free(&copy);
+}
+
 static ivm_status push_failing(operations *it, const changes_list *list, unsigned nth)
 {
     ivm_batch *batch = operations_batch(it, list->changes, list->count);
@@ -266,6 +321,9 @@ void operations_push(operations *it)
     for (unsigned parts = it->expected.tables_count ? operations_pick(it, 5) : 0; parts > 0; parts--) {
         part_draw(it, &list);
     }
+    if (it->expected.tables_count && operations_once_in(it, 90)) {
+        bulk_draw(it, &list);
+    }
     naive_database after;
     naive_verdict verdict = foresee(it, &list, &after);
     bool unknown = verdict.undefined || unjudged(&after) || verdict.must & NAIVE_BIT(NAIVE_UNJUDGED);
@@ -281,14 +339,22 @@ void operations_push(operations *it)
     ivm_status status = operations_once_in(it, 6) ? push_failing(it, &list, 1 + operations_pick(it, 30)) : IVM_OUT_OF_MEMORY;
     if (status == IVM_OUT_OF_MEMORY) {
         operations_check(it, false); /* nothing has changed */
-        status = ivm_push_batch(it->engine, operations_batch(it, list.changes, list.count), NULL, &it->error);
+        ivm_batch *batch = operations_batch(it, list.changes, list.count);
+        if (!verdict.must && !verdict.may && operations_once_in(it, 3)) {
+            shapes_state(it, batch, &list);
+        }
+        status = ivm_push_batch(it->engine, batch, NULL, &it->error);
     }
     operations_say("push of %zu changes: %s\n", list.count, ivm_status_name(status));
     operations_count_status("push", status);
     judge(it, verdict, status);
+    if (status == IVM_OK) {
+        operations_orphans_foresee(it, &after);
+    }
     naive_database_free(status == IVM_OK ? &it->expected : &after);
     if (status == IVM_OK) {
         it->expected = after;
+        it->stepped = true;
         operations_position_keep(it);
     } else {
         operations_count(may_fail(&verdict, status) && !verdict.must ? "push that may fail" : "push that must fail");
@@ -331,5 +397,6 @@ void operations_refresh(operations *it)
     naive_database_free(got == IVM_OK ? &it->expected : &after);
     if (got == IVM_OK) {
         it->expected = after;
+        it->stepped = true;
     }
 }

@@ -65,6 +65,14 @@ static void watch_all(operations *it)
             operations_wrong(it, "watch: %s", it->error.message);
         }
     }
+    ivm_fact *fact = NULL;
+    for (size_t i = 0; i < it->expected.facts_count; i++) {
+        fact = ivm_fact_next(it->engine, fact);
+        bool tracked = it->expected.facts[i].trust == IVM_TRACKED;
+        if (tracked && ivm_fact_watch(fact, operations_orphans_changed, it, &it->error) != IVM_OK) {
+            operations_wrong(it, "watch a fact: %s", it->error.message);
+        }
+    }
 }
 
 /* The oracle goes on from what was saved; the last step changed nothing. */

@@ -7,6 +7,8 @@
 /* Products past this are taken as this: past int64 for good, and an overflow where the combination is a row in the end. */
 #define WEIGHT_MAX ((naive_int)1 << 100)
 
+#define LOOKED_AT_MAX 2000000u /* rows: some hundredths of a second */
+
 typedef struct joining {
     naive_pool *pool;
     const naive_plan *plan;
@@ -16,7 +18,8 @@ typedef struct joining {
     size_t *at;     /* row of each input */
     bool *found[2]; /* for the two inputs of a join that is not inner: rows that have a partner */
     naive_relation *out;
-    bool gives; /* rows of both */
+    size_t looked_at; /* rows, all inputs' together */
+    bool gives;       /* rows of both */
 } joining;
 
 /* Whether the pairs that the columns up to here complete, and did not before, are equal. */
@@ -70,6 +73,9 @@ static ivm_status combine(joining *it, size_t level, naive_int weight)
     for (size_t r = 0; r < input->count; r++) {
         bool hold;
         naive_int product;
+        if (it->looked_at++ == LOOKED_AT_MAX) {
+            return NAIVE_UNJUDGED;
+        }
         it->at[level] = r;
         if (input->width) {
             memcpy(place, naive_row(input, r), input->width * sizeof *place);
