@@ -22,6 +22,7 @@ static const char help[] =
     "  tpch        streams of orders and their lines under seven queries of TPC-H\n"
     "  memory      bytes a dimension row and a fact row, and what transient fact rows leave behind\n"
     "  operators   one changed row against each operator: 10,000 rows against 1,000,000\n"
+    "  checkpoint  an engine written as a stream and restored, and how long pushes wait for it\n"
     "  dump        writes a workload's batches into a folder, for other engines to read\n"
     "  stream      pushes the batches of such a folder and times them\n"
     "  all         every one of these, then each figure the engine is held to: its bar, its goal, what was measured\n"
@@ -48,6 +49,7 @@ static const bench benches[] = {
     { "tpch", tpch_command },
     { "memory", memory_command },
     { "operators", operators_command },
+    { "checkpoint", checkpoint_command },
     { "dump", dump_command },
     { "stream", stream_command },
     { "all", all_command },

@@ -115,7 +115,8 @@ static uint64_t snapshot_sum(ivm_snapshot *snapshot, uint64_t from)
 /* Of all views and kept tables, and of who waits. */
 static uint64_t state_sum(ivm_engine *of)
 {
-    static const char *const views[VIEWS] = { "by_name", "full", "events", "names", "top", "late" }, *const tables[2] = { "product", "sales" };
+    static const char *const views[VIEWS] = { "by_name", "full", "events", "names", "top", "late" }, *const tables[2] = { "product",
+                                                                                                                          "sales" };
     ivm_snapshot *snapshot;
     uint64_t sum = 0;
     for (uint64_t i = 0; i < VIEWS; i++) {

@@ -227,7 +227,7 @@ Test(plan_checkpoint_broken, memory_may_end_at_any_call)
     case_assert_saved_as(&one.it, &saved, "restored at last");
     cr_assert_eq(case_restore(&one.it, &one.own), IVM_OK);
     victim_close(&one);
-    for (uint64_t n = 1, done = 0; !done; n += 7) {
+    for (uint64_t n = 1, done = 0; !done; n++) {
         fixture empty;
         fixture_open(&empty);
         test_allocator_arm(&empty.allocator, n);
