@@ -51,6 +51,7 @@ typedef struct ivm__head {
 /* The user's: takes all of the bytes. */
 typedef ivm_status ivm__stream_write(void *context, const void *bytes, size_t size);
 
+/* The sink's request to end is looked at before each block. */
 typedef struct ivm__block_writer {
     ivm__sink sink; /* of the section under way */
     ivm__memory *memory;
@@ -64,7 +65,6 @@ typedef struct ivm__block_writer {
     uint64_t hash, blocks_count, raw_bytes;
     ivm_status status; /* of what failed first */
     ivm_error *error;
-    ivm__cancel cancel; /* looked at before each block; zeroed: nobody asks */
 } ivm__block_writer;
 
 /* Writes the head. Where it says compressed: unsupported in a library without. Deinit it, whatever the outcome. */

@@ -13,6 +13,7 @@
 #define WINDOW_SMALL 4096u /* with less memory than that it is given up */
 #define SAMPLED_PER_WINDOW 32u
 #define PREFETCH_AHEAD 12u
+#define ROWS_UNASKED 4096u
 
 static const uint8_t *row_at(const ivm__row_order *order, ivm__row_id row)
 {
@@ -203,6 +204,9 @@ static ivm_status window_fill(ivm__row_order *order)
     order->count = order->at = order->sums_count = 0;
     for (ivm__row_id row = rows->first; row < rows->end; row++) {
         const uint8_t *at = row_at(order, row);
+        if (row % ROWS_UNASKED == 0 && order->cancel && ivm__cancel_asked(order->cancel)) {
+            return IVM_CANCELLED;
+        }
         if (!ivm__row_pages_has(at)) {
             continue;
         }

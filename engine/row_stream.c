@@ -49,6 +49,7 @@ ivm_status ivm__rows_save(ivm__sink *sink, ivm__arena *arena, const ivm__row_pag
     int64_t weights[IVM__CHUNK_ROWS];
     uint32_t count = 1;
     ivm_status status = ivm__row_order_init(&order, arena->memory, rows, shape->order, ivm__row_shape_order_count(shape), sort_bytes);
+    order.cancel = sink->cancel;
     while (status == IVM_OK && (status = ivm__row_order_next(&order, IVM__CHUNK_ROWS, ids, weights, &count)) == IVM_OK && count) {
         ivm__arena_mark mark = ivm__arena_here(arena);
         status = chunk_save(sink, shape, chunk_gather(arena, rows, shape, ids, weights, count), ids, &payload);
@@ -63,6 +64,8 @@ ivm_status ivm__rows_save_tell(ivm_error *error, ivm_status status)
     switch (status) {
     case IVM_OUT_OF_MEMORY:
         return ivm__fail_memory(error);
+    case IVM_CANCELLED:
+        return ivm__fail_cancelled(error);
     case IVM_OVERFLOW:
         return ivm__fail(error, status, "equal rows weigh more than an int64 together");
     case IVM_CORRUPT:

@@ -10,6 +10,7 @@ typedef struct ivm__sink ivm__sink;
 struct ivm__sink {
     /* Takes all of the bytes. After a failure nothing more may be written. */
     ivm_status (*write)(ivm__sink *self, const void *bytes, size_t size);
+    const struct ivm__cancel *cancel; /* who writes much looks at it now and then (cancel.h); NULL: nobody asks */
 };
 
 typedef struct ivm__feed ivm__feed;

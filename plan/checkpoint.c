@@ -64,7 +64,7 @@ static ivm_status head_write(checkpoint *it, const ivm__code *catalog)
                        .fingerprint = ivm__catalog_fingerprint(catalog->bytes, catalog->size),
                        .compressed = it->compressed };
     IVM_TRY(ivm__block_writer_init(&it->writer, &it->engine->memory, &head, it->write, it->context, it->error));
-    it->writer.cancel = it->cancel;
+    it->writer.sink.cancel = &it->cancel;
     ivm__row_saver_init(&it->rows, it->engine, &it->writer, it->sort_bytes);
     ivm__stream_saver_init(&it->kept, it->engine, &it->writer, it->sort_bytes);
     return position_write(it);

@@ -332,3 +332,36 @@ Test(engine_row_order, memory_is_bounded)
     filled_close(&in);
     row_model_close(&with);
 }
+
+/* Who is asked to end ends before the window is filled; what was begun is given back. */
+Test(engine_row_order, a_window_is_left_where_it_is_asked_for)
+{
+    static const ivm_type type = IVM_INT64;
+    _Atomic uint64_t requests = 3;
+    ivm__cancel cancel = { &requests, 3 };
+    row_model with;
+    filled in;
+    row_model_open(&with, 8, &type, 1);
+    with.domain = 1000000;
+    row_model_fill(&with, 20000, IVM__WEIGHTS_ONE);
+    filled_open(&in, &with, 0);
+    ivm__row_pages pages = ivm__store_row_pages(&in.store);
+    ivm__row_order order;
+    ivm__row_id ids[1000];
+    int64_t weights[1000];
+    uint32_t count = 0;
+    cr_assert_eq(ivm__row_order_init(&order, &with.memory, &pages, NULL, 1, 5000 * 32), IVM_OK);
+    order.cancel = &cancel;
+    cr_assert_eq(ivm__row_order_next(&order, 1000, ids, weights, &count), IVM_OK);
+    cr_assert_eq(count, 1000u);
+    requests++;
+    ivm_status status = IVM_OK;
+    for (uint32_t given = count; status == IVM_OK; given += count) {
+        status = ivm__row_order_next(&order, 1000, ids, weights, &count);
+        cr_assert_lt(given, 10000u, "the present window at most");
+    }
+    cr_assert_eq(status, IVM_CANCELLED);
+    ivm__row_order_deinit(&order);
+    filled_close(&in);
+    row_model_close(&with);
+}
