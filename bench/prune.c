@@ -99,7 +99,14 @@ static bool mixed_run(const prune_options *options, uint64_t dimensions)
     if (dimensions) {
         return prune_mixed(options, (uint32_t)dimensions);
     }
-    return prune_mixed(options, 4) & prune_mixed(options, 5) & prune_mixed(options, 8);
+    bool four = prune_mixed(options, 4), five = prune_mixed(options, 5), eight = prune_mixed(options, 8);
+    return four && five && eight;
+}
+
+static bool tracked_run(const prune_options *options)
+{
+    bool first = prune_tracked(options, true), second = prune_tracked(options, false);
+    return first && second;
 }
 
 static bool part_run(const prune_options *options, int part, uint64_t dimensions)
@@ -110,7 +117,7 @@ static bool part_run(const prune_options *options, int part, uint64_t dimensions
     case PART_MIXED:
         return mixed_run(options, dimensions);
     case PART_TRACKED:
-        return prune_tracked(options, true) & prune_tracked(options, false);
+        return tracked_run(options);
     default:
         return prune_hot(options);
     }

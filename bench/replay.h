@@ -26,6 +26,8 @@ typedef struct scenario_file {
 
 /* Reads all lines, "-" from standard input. False after one line on standard error that names the file and the line. */
 bool scenario_file_read(const char *path, scenario_file *file);
+/* The same of an open stream, called `path` in messages. */
+bool scenario_file_take(FILE *in, const char *path, scenario_file *file);
 void scenario_file_free(scenario_file *file);
 
 /* A number too great for JSON's C types comes as {"big": "its digits"}: valid for a decimal or a float64, for nothing else. */

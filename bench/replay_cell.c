@@ -37,9 +37,10 @@ static bool float64_read(const json_t *json, ivm_value *value)
         *value = ivm_float64(json_number_value(json));
         return true;
     }
+    char *end = NULL;
     text = json_is_object(json) ? member_text(json, BIG_NUMBER) : NULL;
-    *value = ivm_float64(text ? strtod(text, NULL) : 0);
-    return text != NULL;
+    *value = ivm_float64(text ? strtod(text, &end) : 0);
+    return text && end != text && *end == 0 && strspn(text, "+-.eE0123456789") == strlen(text);
 }
 
 static bool decimal_read(ivm_type type, const json_t *json, ivm_value *value)

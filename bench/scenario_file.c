@@ -21,7 +21,7 @@ static size_t string_length(const char *text, const char *end)
 static size_t number_length(const char *text, const char *end)
 {
     const char *at = text;
-    while (at < end && (isdigit((unsigned char)*at) || strchr("+-.eE", *at))) {
+    while (at < end && (isdigit((unsigned char)*at) || memchr("+-.eE", *at, 5))) {
         at++;
     }
     return (size_t)(at - text);
@@ -129,6 +129,16 @@ static bool lines_read(scenario_file *file, FILE *in)
     return ok;
 }
 
+bool scenario_file_take(FILE *in, const char *path, scenario_file *file)
+{
+    *file = (scenario_file){ .path = path };
+    bool ok = lines_read(file, in);
+    if (!ok) {
+        scenario_file_free(file);
+    }
+    return ok;
+}
+
 bool scenario_file_read(const char *path, scenario_file *file)
 {
     bool standard = strcmp(path, "-") == 0;
@@ -138,12 +148,9 @@ bool scenario_file_read(const char *path, scenario_file *file)
         usage_error("%s: cannot read: %s", path, strerror(errno));
         return false;
     }
-    bool ok = lines_read(file, in);
+    bool ok = scenario_file_take(in, path, file);
     if (!standard) {
         fclose(in);
-    }
-    if (!ok) {
-        scenario_file_free(file);
     }
     return ok;
 }

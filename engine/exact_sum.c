@@ -228,8 +228,8 @@ bool ivm__exact_sum_special(const ivm__exact_sum *sum, double *value)
     return true;
 }
 
-/* The carries wait, but not for so long that a digit could overflow. */
-static inline bool digit_is_sound(int64_t digit)
+/* The carries wait, but not for so long that a digit could overflow. For assertions alone. */
+__attribute__((unused)) static bool digit_is_sound(int64_t digit)
 {
     int64_t bound = (PENDING_MAX + 1ll) << 32;
     return digit <= bound && digit >= -bound;

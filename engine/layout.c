@@ -130,7 +130,7 @@ static void null_bits_set(const uint8_t *nulls, uint32_t count, uint8_t *const *
 }
 
 /* For an assertion alone. */
-static inline bool nulls_none(const uint8_t *nulls, uint32_t count)
+__attribute__((unused)) static bool nulls_none(const uint8_t *nulls, uint32_t count)
 {
     return count == 0 || (nulls[0] == 0 && memcmp(nulls, nulls + 1, count - 1) == 0);
 }

@@ -77,7 +77,8 @@ bool ivm__fragment_is_sound(const ivm__fragment *fragment, uint64_t segment)
 {
     bool first = fragment->flags & IVM__FRAGMENT_FIRST, last = fragment->flags & IVM__FRAGMENT_LAST;
     if (fragment->magic != FRAGMENT_MAGIC || fragment->hash != fragment_hash(fragment, segment) || fragment->zero ||
-        fragment->flags > (IVM__FRAGMENT_FIRST | IVM__FRAGMENT_LAST) || first != (fragment->index == 0)) {
+        fragment->flags > (IVM__FRAGMENT_FIRST | IVM__FRAGMENT_LAST) || first != (fragment->index == 0) ||
+        fragment->synced > fragment->sequence) { /* records that had not come cannot have been on the disk */
         return false;
     }
     if (fragment->synced > fragment->sequence) {

@@ -10,14 +10,19 @@ typedef union packed {
     ivm__wide wides[IVM__CHUNK_ROWS];
 } packed;
 
-static ivm_status weights_write(ivm__sink *sink, const ivm__chunk *chunk)
+/* What no reader would take is not written. */
+static ivm_status weights_write(ivm__sink *sink, const ivm__row_shape *shape, const ivm__chunk *chunk)
 {
     int64_t weights[IVM__CHUNK_ROWS];
-    bool ones = true;
+    bool ones = true, below = false;
     for (uint32_t i = 0; chunk->weights && i < chunk->rows_count; i++) {
         weights[i] = (int64_t)chunk->weights[i];
         assert(weights[i] == chunk->weights[i] && weights[i]);
         ones &= weights[i] == 1;
+        below |= weights[i] < 0;
+    }
+    if (shape->weights == IVM__WEIGHTS_ONE ? !ones : below && shape->weights == IVM__WEIGHTS_ABOVE_0) {
+        return IVM_CORRUPT;
     }
     IVM_TRY(ivm__put_u8(sink, !ones));
     return ones ? IVM_OK : ivm__put(sink, weights, chunk->rows_count * sizeof *weights);
@@ -118,7 +123,7 @@ ivm_status ivm__rows_write(ivm__sink *sink, const ivm__row_shape *shape, const i
 {
     assert(chunk->rows_count > 0 && chunk->rows_count <= IVM__CHUNK_ROWS && chunk->columns_count >= shape->columns_count);
     IVM_TRY(ivm__put_u16(sink, (uint16_t)chunk->rows_count));
-    IVM_TRY(weights_write(sink, chunk));
+    IVM_TRY(weights_write(sink, shape, chunk));
     for (uint32_t c = 0; c < shape->columns_count; c++) {
         assert(chunk->columns[c].cells && chunk->columns[c].type == shape->types[c]);
         IVM_TRY(column_write(sink, &chunk->columns[c], chunk->rows_count));

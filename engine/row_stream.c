@@ -59,6 +59,23 @@ ivm_status ivm__rows_save(ivm__sink *sink, ivm__arena *arena, const ivm__row_pag
     return status == IVM_OK ? ivm__rows_write_end(sink) : status;
 }
 
+ivm_status ivm__rows_save_tell(ivm_error *error, ivm_status status)
+{
+    switch (status) {
+    case IVM_OUT_OF_MEMORY:
+        return ivm__fail_memory(error);
+    case IVM_CANCELLED:
+        return ivm__fail_cancelled(error);
+    case IVM_OVERFLOW:
+        return ivm__fail(error, status, "equal rows weigh more than an int64 together");
+    case IVM_CORRUPT:
+        return ivm__fail(error, status,
+                         "a count is below 0: rows that never came were deleted, or what the engine was restored from was no checkpoint");
+    default:
+        return status;
+    }
+}
+
 ivm_status ivm__rows_load(ivm__feed *feed, ivm__arena *arena, ivm__texts *texts, const ivm__row_shape *shape, ivm__rows_take *take,
                           void *context)
 {

@@ -14,9 +14,12 @@ typedef struct ivm__row_payload {
 } ivm__row_payload;
 
 /* All rows, by the shape's columns and order; with a payload no two are equal in it. The arena is gone back in after each chunk, and `sort_bytes` are
- * held besides (row_order.h). Overflow where equal rows weigh more than an int64 together. */
+ * held besides (row_order.h). Overflow where equal rows weigh more than an int64 together, corrupt where one weighs what no reader would take. */
 ivm_status ivm__rows_save(ivm__sink *sink, ivm__arena *arena, const ivm__row_pages *rows, const ivm__row_shape *shape, size_t sort_bytes,
                           ivm__row_payload payload) IVM_MUST_CHECK;
+
+/* Fills in the error for what it failed with, but for the sink's own failures. Gives the status back. */
+ivm_status ivm__rows_save_tell(ivm_error *error, ivm_status status) IVM_MUST_CHECK;
 
 /* Takes a chunk, and its rows' payloads from the feed. Of what it finds wrong it says so in from->error. */
 typedef ivm_status ivm__rows_take(void *context, const ivm__chunk *chunk, ivm__feed *from);

@@ -62,16 +62,7 @@ void ivm__row_saver_deinit(ivm__row_saver *saver)
 /* The writer has said what it failed with. */
 static ivm_status saver_status(const ivm__row_saver *saver, ivm_status status)
 {
-    if (status == IVM_OUT_OF_MEMORY && saver->writer->status == IVM_OK) {
-        return ivm__fail_memory(saver->writer->error);
-    }
-    if (status == IVM_CANCELLED && saver->writer->status == IVM_OK) {
-        return ivm__fail_cancelled(saver->writer->error);
-    }
-    if (status == IVM_OVERFLOW && saver->writer->status == IVM_OK) {
-        return ivm__fail(saver->writer->error, status, "equal rows weigh more than an int64 together");
-    }
-    return status;
+    return status == IVM_OK || saver->writer->status != IVM_OK ? status : ivm__rows_save_tell(saver->writer->error, status);
 }
 
 static ivm_status rows_write(ivm__row_saver *saver, const ivm__row_pages *rows, const ivm__row_shape *shape)

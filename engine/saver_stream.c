@@ -13,14 +13,7 @@ typedef struct ivm__held {
 /* Who writes has said what failed; the rest is said here. */
 static ivm_status saver_status(const ivm__stream_saver *saver, ivm_status status)
 {
-    ivm_error *error = saver->writer->error;
-    if (status == IVM_OK || saver->writer->status != IVM_OK) {
-        return status;
-    }
-    return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(error)
-           : status == IVM_CANCELLED   ? ivm__fail_cancelled(error)
-           : status == IVM_OVERFLOW    ? ivm__fail(error, status, "equal rows weigh more than an int64 together")
-                                       : status;
+    return status == IVM_OK || saver->writer->status != IVM_OK ? status : ivm__rows_save_tell(saver->writer->error, status);
 }
 
 static ivm__section section_next(ivm__stream_saver *saver)

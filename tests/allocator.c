@@ -1,6 +1,8 @@
 /* The allocator for tests: malloc with 16 bytes before each block that hold its size and a mark. */
 #include "allocator.h"
 
+#include "figure.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,7 +89,11 @@ void test_allocator_arm(test_allocator *allocator, uint64_t n)
 bool test_allocator_disarm(test_allocator *allocator)
 {
     atomic_store(&allocator->fuse, 0);
-    return atomic_load(&allocator->failed);
+    bool failed = atomic_load(&allocator->failed);
+    if (failed) {
+        figure_add("allocations failed", 1);
+    }
+    return failed;
 }
 
 void test_allocator_ring(test_allocator *allocator, uint64_t n, void (*ring)(void *context), void *context)

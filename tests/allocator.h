@@ -34,7 +34,7 @@ void test_allocator_init(test_allocator *allocator);
 ivm_allocator test_allocator_functions(test_allocator *allocator);
 /* The n-th call from now on fails (1: the next), once. */
 void test_allocator_arm(test_allocator *allocator, uint64_t n);
-/* No call fails any more; whether one has since it was armed. */
+/* No call fails any more; whether one has since it was armed. Each that has is counted (figure.h). */
 bool test_allocator_disarm(test_allocator *allocator);
 /* The n-th call from now on calls `ring` before it does anything, once. */
 void test_allocator_ring(test_allocator *allocator, uint64_t n, void (*ring)(void *context), void *context);

@@ -175,6 +175,42 @@ def find_broken(ivm, folder):
         judge(f"broken {os.path.basename(path)}", done.returncode == 1 and f"{broken}:{no}: expect" in done.stderr, done.stderr)
 
 
+def rows(*values):
+    return TABLE.encode() + b"".join(b'{"push": [{"insert": "t", "rows": [[%d, %s]]}]}\n' % (i, value) for i, value in enumerate(values))
+
+
+# What is no scenario, or one that hardly can be: name, bytes, exit code, what standard output and standard error say.
+HOSTILE = [
+    ("lists in lists", b"[" * 1000000, 2, "", ":1: not JSON"),
+    ("objects in objects", b'{"a":' * 1000000, 2, "", ":1: not JSON"),
+    ("a cell of lists in lists", rows(b"[" * 1500 + b"]" * 1500), 1, "1 wrong", "no value of type float64"),
+    ("a plan of plans", TABLE.encode() + b'{"view": {"name": "v", "plan": ' + b'{"op": "distinct", "input": ' * 1500 + b'{"op": "scan", "table": "t"}' +
+     b"}" * 1502 + b"\n", 1, "1 wrong", "invalid_plan"),
+    ("a number without an end", rows(b"9" * 1000000), 0, "0 wrong", ""),
+    ("an id without an end", rows(b"1")[:-4] + b", [" + b"9" * 1000000 + b", 1]]}]}\n", 2, "", ":2: not JSON"),
+    ("an id past int64", TABLE.encode() + b'{"push": [{"insert": "t", "rows": [[9223372036854775808, 1]]}]}\n', 1, "1 wrong", "no value of type int64"),
+    ("an exponent without an end", rows(b"1e" + b"9" * 100000), 0, "0 wrong", ""),
+    ("a big number that is none", rows(b'{"big": "nan"}', b'{"big": "1e5x"}', b'{"big": ""}', b'{"big": "0x10"}', b'{"big": 5}', b'{"big": "1e5"}'), 1,
+     "5 wrong", "no value of type float64"),
+    ("signs alone", rows(b"-"), 2, "", ":2: not JSON"),
+    ("bytes that are no UTF-8", b'{"#": "\xff"}\n', 2, "", ":1: not JSON"),
+    ("half a character", b'{"#": "\xe2\x82"}\n', 2, "", ":1: not JSON"),
+    ("a surrogate", b'{"#": "\xed\xa0\x80"}\n', 2, "", ":1: not JSON"),
+    ("an escaped surrogate", b'{"#": "\\ud800"}\n', 2, "", ":1: not JSON"),
+    ("null bytes", b"\0" * 1000, 2, "", ":1: not JSON"),
+    ("a null byte in a name", b'{"drop_table": "t\\u0000"}\n', 1, "1 wrong", "unknown_table"),
+    ("a line that breaks off", b'{"push": [{"insert": "t", "rows": [["\\', 2, "", ":1: not JSON"),
+]
+
+
+def hostile(ivm, folder):
+    path = os.path.join(folder, "hostile.jsonl")
+    for name, content, code, out, err in HOSTILE:
+        with open(path, "wb") as file:
+            file.write(content)
+        told(name, run(ivm, ["replay", path]), code, out, err)
+
+
 def digest(ivm, folder, options, *lines):
     path = os.path.join(folder, "digest.jsonl")
     with open(path, "w", encoding="utf-8") as file:
@@ -280,6 +316,7 @@ def main():
             with open(path, "w", encoding="utf-8") as file:
                 file.write(lines)
             told(name, run(ivm, ["replay", path]), code, out, err)
+        hostile(ivm, folder)
         audit(ivm, folder)
         find_broken(ivm, folder)
         digests(ivm, folder)

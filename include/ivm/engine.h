@@ -67,11 +67,13 @@ typedef struct ivm_planner_options {
 /* Start from IVM_ENGINE_OPTIONS_INIT: zeroed planner options mean no pruning, the Moebius form, and empty masks run too.
  * `threads`: how many work on one large push, IVM_THREADS_MAX at most. The calling thread is one of them; the others are made when the
  * engine opens, wait in between, take no signals, and end when it closes. 1: no thread is ever made. Results, their order, statistics but for
- * bytes_held and errors are the same with any number. A child of fork() has none of them and works on alone. */
+ * bytes_held and errors are the same with any number. A child of fork() has none of them and works on alone.
+ * `hash_seed`: of all hashes inside. Whoever knows it can craft keys and strings that all hash alike, and pushes of n of them then cost n^2 (results
+ * stay right); a drawn one leaves him guessing. To be given where runs shall be repeated, not where others choose the keys. */
 typedef struct ivm_engine_options {
     uint32_t version;        /* IVM_ENGINE_OPTIONS_VERSION */
     ivm_allocator allocator; /* all NULL: malloc */
-    uint64_t hash_seed;      /* 0: one is drawn */
+    uint64_t hash_seed;      /* 0: one is drawn; see above */
     ivm_planner_options planner;
     uint32_t threads; /* since version 2. 0 is 1 */
     uint64_t

@@ -84,6 +84,7 @@ static int model_directory_list(void *context, int directory, ivm__files_visit *
     disk_model *disk = context;
     int failed = call_enter(disk, false, NULL);
     assert(failed || disk->handles[directory].file == HANDLE_DIRECTORY);
+    (void)directory;
     model_names names = disk->seen;
     for (uint32_t i = 0; !failed && i < names.count; i++) {
         failed = visit(visitor, names.list[i].text);

@@ -475,7 +475,7 @@ static void joined_row(const join_case *join, const hand_row *row, hand_bag *out
 static void nested_loop(const join_case *join, const hand_bag tables[CASE_TABLES], uint32_t leaf, const hand_row *joined, hand_bag *out,
                         bool *failing)
 {
-    if (leaf == join->leaves_count) {
+    if (leaf == join->leaves_count || leaf == CASE_LEAVES_MAX) {
         joined_row(join, joined, out, failing);
         return;
     }

@@ -1,6 +1,7 @@
 /* Checkpoints that go wrong: a stream that was damaged or cut, a caller's function that fails or calls the engine, memory that ends. The engine is what it
  * was then. */
 #include "checkpoint_case.h"
+#include "figure.h"
 #include "operators/holdings.h"
 
 #include <criterion/criterion.h>
@@ -84,6 +85,8 @@ static void damage_all(ivm_compression compression)
     for (size_t at = 0; at < saved.size; at++) {
         damage(&saved, at, &one, &empty);
     }
+    figure_add("bytes of checkpoints flipped", saved.size);
+    figure_add("lengths of checkpoints cut", saved.size);
     cr_log_info("%zu bytes damaged, as many lengths cut", saved.size);
     cr_assert_gt(saved.size, 6000u, "%zu bytes alone", saved.size);
     ivm_table *none = NULL;
@@ -180,6 +183,7 @@ Test(plan_checkpoint_broken, any_call_of_the_stream_may_fail)
         }
     }
     cr_expect_gt(saved.fails_at, 50u);
+    figure_add("reads and writes of checkpoints failed", saved.calls + saved.fails_at - 1);
     case_save(&one.it, &one.own);
     free(one.rows);
     one.rows = case_contents(&one.it);

@@ -432,6 +432,56 @@ Test(plan_json, what_is_nested_too_deep_is_refused)
     free(deep);
 }
 
+static void refuses_expression(const char *open, const char *inside, const char *close, size_t depth)
+{
+    char *middle = nested(open, inside, close, depth), *plan;
+    cr_assert_gt(asprintf(&plan, COMPUTE("%s"), middle), 0);
+    refuses(plan, IVM_INVALID_PLAN, " de"); /* deep, or the depth of the parser */
+    free(plan);
+    free(middle);
+}
+
+Test(plan_json, expressions_nested_too_deep_are_refused)
+{
+    refuses_expression("['-', ", "1", "]", 1500);
+    refuses_expression("['cast', ", "'a'", ", 'float64']", 1500);
+    refuses_expression("['-', ", "1", "]", 100000);
+    refuses_expression("[", "", "]", 1000000);
+}
+
+Test(plan_json, enormous_numbers_are_refused_or_right)
+{
+    static const char *const numbers[] = { "9223372036854775808", "-9223372036854775809", "1e309", "-1e309", "1e99999999999" };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        char text[256];
+        snprintf(text, sizeof text, COMPUTE("%s"), numbers[i]);
+        refuses(text, IVM_INVALID_PLAN, "");
+        snprintf(text, sizeof text, "{'op': 'top_k', 'input': " T ", 'order_by': ['a'], 'limit': %s}", numbers[i]);
+        refuses(text, IVM_INVALID_PLAN, "");
+    }
+    char *digits = nested("9", "", "", 100000);
+    char *text;
+    cr_assert_gt(asprintf(&text, COMPUTE("%s"), digits), 0);
+    refuses(text, IVM_INVALID_PLAN, "");
+    free(text);
+    cr_assert_gt(asprintf(&text, COMPUTE("{'lit': '%s', 'type': 'decimal(38,0)'}"), digits), 0);
+    refuses(text, IVM_TYPE_MISMATCH, "decimal");
+    free(text);
+    free(digits);
+}
+
+Test(plan_json, what_is_no_utf8_is_refused)
+{
+    static const char *const wrong[] = { "\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xe2\x82", "\\ud800" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "{'op': 'scan', 'table': 't%s'}", wrong[i]);
+        refuses(text, IVM_INVALID_PLAN, "");
+        snprintf(text, sizeof text, COMPUTE("{'lit': '%s'}"), wrong[i]);
+        refuses(text, IVM_INVALID_PLAN, "");
+    }
+}
+
 /* ---- Memory -------------------------------------------------------------------------------------------------------------------------- */
 
 #define EVERYTHING                                                                                                                         \

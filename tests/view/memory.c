@@ -96,7 +96,7 @@ static void assert_right(world *it, uint64_t n)
 {
     ivm_plan *(*const plans[])(const world *) = { world_join_plan, world_aggregate_plan, world_mixed_plan };
     uint32_t v = 0;
-    ivm_view *views[3];
+    ivm_view *views[3] = { NULL };
     for (ivm_view *view = it->engine->views; view; view = view->next) {
         cr_assert_lt(v, 3u);
         views[v++] = view;
