@@ -144,6 +144,7 @@ struct ivm_engine {
     uint64_t facts_version;                  /* grows with every change of facts */
     uint8_t position[IVM_POSITION_SIZE_MAX]; /* that came with a push */
     uint32_t position_size;
+    struct ivm__journal *journal; /* told of every change before it is in force (journal.h); NULL: nobody is */
     ivm__pool *pool;           /* NULL: one thread */
     ivm__arena arena, scratch; /* of the step */
     ivm_stats stats;

@@ -1,13 +1,13 @@
 /* Pushing: one batch carried through tables and views as a whole or not at all.
  *
  *     stage and apply to the tables, count who waits for parents (track.c), judge facts (enforce.c), run the views (step.c),
- *     keep rows that wait (transient.c)
+ *     keep rows that wait (transient.c), tell the journal (journal.h)
  *     then   commit all        or   undo all        and tell who asked to be told
  *
  * Everything that can fail stands before the first commit. Cost beyond the batch's own: one call an operator and a few words a view, a fact
  * and a table that this push or the one before changed. */
-#include "batch.h"
 #include "enforce.h"
+#include "journal.h"
 #include "stage.h"
 #include "step.h"
 #include "track.h"
@@ -31,6 +31,9 @@ static ivm_status push(ivm__step *step, void *subject)
     }
     if (status == IVM_OK) {
         status = ivm__transient_step(step);
+    }
+    if (status == IVM_OK) {
+        status = ivm__journal_push(step, batch);
     }
     if (status != IVM_OK) {
         ivm__views_undo(engine);

@@ -4,7 +4,9 @@
  *
  * Until the last line of ivm__view_declare() nothing outside the new view has changed but for indexes that came, so that a failure frees both. Cost: the plan computed
  * once over its tables' rows. */
+#include "catalog_view.h"
 #include "check.h"
+#include "journal.h"
 #include "pending.h"
 #include "plan_code.h"
 #include "transient.h"
@@ -222,13 +224,24 @@ static ivm_status view_complete(ivm_view *view, ivm_error *error)
     return view_fill(view, error);
 }
 
+static ivm_status tell_made(const ivm_view *view, ivm_error *error)
+{
+    ivm__code code = { .memory = &view->engine->memory };
+    if (!view->engine->journal) {
+        return IVM_OK;
+    }
+    ivm__view_code(&code, view);
+    return ivm__journal_code(view->engine, IVM__RECORD_VIEW, &code, error);
+}
+
 /* The last steps of making it; the names are judged behind an overflow of the plan. */
 static ivm_status view_finish(ivm_view *view, ivm_indexes indexes, const ivm__view_saved *saved, ivm_error *error)
 {
     IVM_TRY(view_complete(view, error));
     IVM_TRY(check_names(view->engine, view->planned->node, error));
     IVM_TRY(ivm__transient_check(view, saved, error));
-    return indexes == IVM_INDEXES_EAGER ? ivm__view_prepare(view, error) : IVM_OK;
+    IVM_TRY(indexes == IVM_INDEXES_EAGER ? ivm__view_prepare(view, error) : IVM_OK);
+    return tell_made(view, error);
 }
 
 ivm_status ivm__view_declare(ivm_engine *engine, const char *name, const ivm_plan *plan, const ivm_view_options *options,
@@ -336,8 +349,10 @@ ivm_status ivm_view_drop(ivm_view *view, ivm_error *error)
     }
     ivm_engine *engine = view->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
-    if (view->readers_count) {
-        ivm_status status = ivm__fail(error, IVM_IN_USE, "view %s is read by view %s", view->name, reader_of(view));
+    ivm_status status = view->readers_count
+                            ? ivm__fail(error, IVM_IN_USE, "view %s is read by view %s", view->name, reader_of(view))
+                            : ivm__journal_view_drop(view, error);
+    if (status != IVM_OK) {
         ivm__engine_leave(engine);
         return status;
     }
