@@ -1,5 +1,5 @@
 /* Engines: opened, closed, locked; the frame of every step. */
-#include "catalog.h"
+#include "journal.h"
 
 #include <sys/random.h>
 #include <time.h>
@@ -47,6 +47,9 @@ void ivm__catalog_clear(ivm_engine *engine)
 static void free_everything(ivm_engine *engine)
 {
     ivm__catalog_clear(engine);
+    if (engine->journal) {
+        engine->journal->close(engine->journal);
+    }
     ivm__pool_close(engine->pool);
     ivm__arena_deinit(&engine->arena);
     ivm__arena_deinit(&engine->scratch);
@@ -111,12 +114,17 @@ ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error)
         open++;
     }
     pthread_mutex_unlock(&engine->snapshots_lock);
-    ivm__engine_leave(engine);
+    ivm_status status = IVM_OK;
     if (open) {
-        return ivm__fail(error, IVM_IN_USE, "the engine has %llu open snapshot%s", (unsigned long long)open, open == 1 ? "" : "s");
+        status = ivm__fail(error, IVM_IN_USE, "the engine has %llu open snapshot%s", (unsigned long long)open, open == 1 ? "" : "s");
+    } else if (engine->journal) {
+        status = engine->journal->settle(engine->journal, error);
     }
-    free_everything(engine);
-    return IVM_OK;
+    ivm__engine_leave(engine);
+    if (status == IVM_OK) {
+        free_everything(engine);
+    }
+    return status;
 }
 
 ivm_status ivm_engine_planner_set(ivm_engine *engine, const ivm_planner_options *options, ivm_error *error)

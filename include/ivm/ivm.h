@@ -6,6 +6,7 @@
 
 #include "ivm/batch.h"
 #include "ivm/checkpoint.h"
+#include "ivm/durable.h"
 #include "ivm/engine.h"
 #include "ivm/plan.h"
 #include "ivm/status.h"
