@@ -102,31 +102,6 @@ ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engin
     return IVM_OK;
 }
 
-ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error)
-{
-    if (!engine) {
-        return IVM_OK;
-    }
-    IVM_TRY(ivm__engine_enter(engine, error));
-    pthread_mutex_lock(&engine->snapshots_lock);
-    uint64_t open = 0;
-    for (const ivm_snapshot *snapshot = engine->snapshots_oldest; snapshot; snapshot = ivm__snapshot_newer(snapshot)) {
-        open++;
-    }
-    pthread_mutex_unlock(&engine->snapshots_lock);
-    ivm_status status = IVM_OK;
-    if (open) {
-        status = ivm__fail(error, IVM_IN_USE, "the engine has %llu open snapshot%s", (unsigned long long)open, open == 1 ? "" : "s");
-    } else if (engine->journal) {
-        status = engine->journal->settle(engine->journal, error);
-    }
-    ivm__engine_leave(engine);
-    if (status == IVM_OK) {
-        free_everything(engine);
-    }
-    return status;
-}
-
 ivm_status ivm_engine_planner_set(ivm_engine *engine, const ivm_planner_options *options, ivm_error *error)
 {
     if (!engine || !options) {
@@ -156,7 +131,7 @@ void ivm_engine_stats(ivm_engine *engine, ivm_stats *stats)
 }
 
 /* A flag is set after who set it is written, and read before: whoever sees it sees that thread, or one that came later. */
-static bool is_inside(const ivm_engine *engine)
+bool ivm__engine_is_inside(const ivm_engine *engine)
 {
     pthread_t self = pthread_self();
     return (atomic_load_explicit(&engine->stepping, memory_order_acquire) &&
@@ -165,14 +140,25 @@ static bool is_inside(const ivm_engine *engine)
             pthread_equal(atomic_load_explicit(&engine->teller, memory_order_relaxed), self));
 }
 
-ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error)
+/* The lock, whether or not the engine can be read. */
+static ivm_status lock_take(ivm_engine *engine, ivm_error *error)
 {
-    if (is_inside(engine)) {
+    if (ivm__engine_is_inside(engine)) {
         return ivm__fail(error, IVM_IN_USE, "the engine is in use: a callback of it may not call it");
     }
     pthread_mutex_lock(&engine->lock);
     atomic_store_explicit(&engine->owner, pthread_self(), memory_order_relaxed);
     atomic_store_explicit(&engine->stepping, true, memory_order_release);
+    return IVM_OK;
+}
+
+ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error)
+{
+    IVM_TRY(lock_take(engine, error));
+    if (engine->unreadable) {
+        ivm__engine_leave_reading(engine);
+        return ivm__fail(error, IVM_IO, "pushes are in memory that could not be synced: the directory is to be opened anew");
+    }
     return IVM_OK;
 }
 
@@ -184,12 +170,15 @@ void ivm__engine_leave_reading(ivm_engine *engine)
 
 ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error)
 {
-    bool inside = is_inside(engine); /* else the turn would be waited for in vain */
+    bool inside = ivm__engine_is_inside(engine); /* else the turn would be waited for in vain */
     if (!inside) {
         pthread_mutex_lock(&engine->turn);
     }
     ivm_status status = ivm__engine_enter_reading(engine, error);
-    assert(inside == (status != IVM_OK));
+    if (!inside && status != IVM_OK) {
+        pthread_mutex_unlock(&engine->turn);
+    }
+    assert(!inside || status == IVM_IN_USE);
     return status;
 }
 
@@ -197,6 +186,48 @@ void ivm__engine_leave(ivm_engine *engine)
 {
     ivm__engine_leave_reading(engine);
     pthread_mutex_unlock(&engine->turn);
+}
+
+static uint64_t snapshots_open(ivm_engine *engine)
+{
+    uint64_t open = 0;
+    pthread_mutex_lock(&engine->snapshots_lock);
+    for (const ivm_snapshot *snapshot = engine->snapshots_oldest; snapshot; snapshot = ivm__snapshot_newer(snapshot)) {
+        open++;
+    }
+    pthread_mutex_unlock(&engine->snapshots_lock);
+    return open;
+}
+
+/* Whether nothing of the engine is wanted any more, and what was told of it is kept. */
+static ivm_status close_check(ivm_engine *engine, ivm_error *error)
+{
+    uint64_t open = snapshots_open(engine);
+    if (open) {
+        return ivm__fail(error, IVM_IN_USE, "the engine has %llu open snapshot%s", (unsigned long long)open, open == 1 ? "" : "s");
+    }
+    return engine->journal ? engine->journal->settle(engine->journal, error) : IVM_OK;
+}
+
+ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error)
+{
+    if (!engine) {
+        return IVM_OK;
+    }
+    if (ivm__engine_is_inside(engine)) {
+        return ivm__fail(error, IVM_IN_USE, "the engine is in use: a callback of it may not close it");
+    }
+    pthread_mutex_lock(&engine->turn);
+    ivm_status status = lock_take(engine, error);
+    if (status == IVM_OK) {
+        status = close_check(engine, error);
+        ivm__engine_leave_reading(engine);
+    }
+    pthread_mutex_unlock(&engine->turn);
+    if (status == IVM_OK) {
+        free_everything(engine);
+    }
+    return status;
 }
 
 void ivm__step_init(ivm__step *step, ivm_engine *engine, ivm_stats *stats, ivm_error *error)

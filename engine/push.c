@@ -15,7 +15,7 @@
 
 /* ---- The push -------------------------------------------------------------------------------------------------------------------- */
 
-static ivm_status push(ivm__step *step, void *subject)
+ivm_status ivm__push_step(ivm__step *step, void *subject)
 {
     const ivm_batch *batch = subject;
     ivm_engine *engine = step->engine;
@@ -62,6 +62,14 @@ static ivm_status batch_check(const ivm_engine *engine, const ivm_batch *batch, 
     return IVM_OK;
 }
 
+static ivm_status push(ivm_engine *engine, ivm_batch *batch, ivm_stats *stats, ivm_error *error)
+{
+    IVM_TRY(ivm__engine_enter(engine, error));
+    ivm_status status = ivm__step_do(engine, ivm__push_step, batch, stats, error);
+    ivm__engine_leave_telling(engine);
+    return status;
+}
+
 ivm_status ivm_push_batch(ivm_engine *engine, ivm_batch *batch, ivm_stats *stats, ivm_error *error)
 {
     if (!engine || !batch) {
@@ -70,11 +78,8 @@ ivm_status ivm_push_batch(ivm_engine *engine, ivm_batch *batch, ivm_stats *stats
     }
     ivm_status status = batch_check(engine, batch, error);
     if (status == IVM_OK) {
-        status = ivm__engine_enter(engine, error);
-        if (status == IVM_OK) {
-            status = ivm__step_do(engine, push, batch, stats, error);
-            ivm__engine_leave_telling(engine);
-        }
+        ivm__journal *journal = engine->journal;
+        status = journal && journal->submit ? journal->submit(journal, batch, stats, error) : push(engine, batch, stats, error);
     }
     ivm_batch_free(batch);
     return status;

@@ -19,6 +19,8 @@ struct ivm_snapshot {
     ivm__memory *memory;
     struct ivm_snapshot *older, *newer; /* the engine's list */
     uint64_t epoch;
+    struct ivm_snapshot *kept_next; /* of a view or fact, to be told after this (step.h) */
+    uint32_t kept_step;
     ivm__layout *layout;
     /* Rows in shared pages, or, for changes, copied: `copied_count` rows of the layout's stride. */
     ivm__pages *pages;

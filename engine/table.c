@@ -316,9 +316,8 @@ ivm_status ivm_table_drop(ivm_table *table, ivm_error *error)
     }
     ivm_engine *engine = table->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
-    ivm_status status = table->readers_count
-                            ? ivm__fail(error, IVM_IN_USE, "table %s is read by view %s", table->name, reader_of(table))
-                            : ivm__journal_table_drop(table, error);
+    ivm_status status = table->readers_count ? ivm__fail(error, IVM_IN_USE, "table %s is read by view %s", table->name, reader_of(table))
+                                             : ivm__journal_table_drop(table, error);
     if (status == IVM_OK) {
         drop_facts_of(table);
         ivm_table **at = &engine->tables;

@@ -4,8 +4,8 @@
  *     without it         PENDING a source of a deferred view, ROWS a table, KEPT a view (rows alone), END
  *
  * The order follows from the catalog alone. Nothing of the engine is changed. Cost: see the parts; the snapshots are free. */
-#include "catalog_view.h"
 #include "checkpoint.h"
+#include "catalog_view.h"
 #include "checkpoint_state.h"
 #include "compress.h"
 #include "save_table.h"

@@ -87,7 +87,7 @@ static ivm__durable *durable_make(ivm_engine *engine, const ivm_durable_options 
         return NULL;
     }
     *it = (ivm__durable){
-        .journal = { ivm__durable_push, change_tell, NULL, settle, durable_close },
+        .journal = { ivm__durable_push, change_tell, ivm__durable_submit, settle, durable_close },
         .engine = engine,
         .sync = options->sync,
         .read_only = options->read_only,

@@ -17,8 +17,7 @@ typedef struct ivm__durable {
     ivm__log *log;
     ivm_sync sync;
     bool read_only;
-    bool leading;   /* a group of pushes is carried through */
-    bool more;      /* and another push of it comes: that one syncs. Under the engine's lock, as all before */
+    bool more;      /* after the push under way another of its group comes, whose sync is for both. Under the engine's lock */
     uint32_t group; /* pushes of one, at most */
     ivm_checkpoint_options checkpoint;
     pthread_mutex_t waiting_lock; /* the list of those that wait for the turn; held for a few instructions */

@@ -57,3 +57,133 @@ ivm_status ivm__durable_push(ivm__journal *self, ivm__step *step, const ivm_batc
     IVM_TRY(ivm__log_append_end(it->log, step->error));
     return it->more ? IVM_OK : ivm__durable_keep(it, step->error);
 }
+
+/* ---- Groups --------------------------------------------------------------------------------------------------------------------------- */
+
+/* One thread's push. It is its thread's until it is listed, and again once it is done. */
+typedef struct ivm__request {
+    ivm_batch *batch;
+    ivm_stats *stats;
+    ivm_error *error;
+    ivm_status status;
+    uint64_t sequence; /* records up to and with its own; 0: it has none that is kept or lost */
+    bool done;         /* under the turn */
+    struct ivm__request *next;
+} ivm__request;
+
+static void request_list(ivm__durable *it, ivm__request *request)
+{
+    pthread_mutex_lock(&it->waiting_lock);
+    *it->waiting_last = request;
+    it->waiting_last = &request->next;
+    pthread_mutex_unlock(&it->waiting_lock);
+}
+
+/* Those that wait now, in their order, as many as a group may have. */
+static ivm__request *group_take(ivm__durable *it)
+{
+    pthread_mutex_lock(&it->waiting_lock);
+    ivm__request *first = it->waiting, **end = &it->waiting;
+    for (uint32_t i = 0; i < it->group && *end; i++) {
+        end = &(*end)->next;
+    }
+    it->waiting = *end;
+    if (!it->waiting) {
+        it->waiting_last = &it->waiting;
+    }
+    if (first) {
+        *end = NULL;
+    }
+    pthread_mutex_unlock(&it->waiting_lock);
+    return first;
+}
+
+static void request_run(ivm__durable *it, ivm__request *request)
+{
+    it->more = request->next != NULL;
+    request->status = ivm__step_do(it->engine, ivm__push_step, request->batch, request->stats, request->error);
+    it->more = false;
+    if (request->status == IVM_OK) {
+        request->sequence = ivm__log_state_of(it->log).sequence;
+        ivm__telling_keep(it->engine);
+    }
+}
+
+/* Whether all that the group has committed is on the disk. The last push's own sync has seen to it, but where that failed for another reason. */
+static bool group_keep(ivm__durable *it, const ivm__request *group, ivm_error *cause)
+{
+    uint64_t sequence = 0;
+    for (const ivm__request *request = group; request; request = request->next) {
+        sequence = request->sequence > sequence ? request->sequence : sequence;
+    }
+    if (it->sync == IVM_SYNC_ASKED || ivm__log_state_of(it->log).synced >= sequence) {
+        return true;
+    }
+    ivm_status status =
+        ivm__log_broken(it->log) ? ivm__fail(cause, IVM_IO, "the log could not be synced or cut back") : ivm__log_sync(it->log, cause);
+    return status == IVM_OK;
+}
+
+/* Which of the group's pushes are kept cannot be said, but for those that are known to be on the disk. */
+static void group_lose(ivm__durable *it, ivm__request *group, const ivm_error *cause)
+{
+    uint64_t synced = ivm__log_state_of(it->log).synced;
+    for (ivm__request *request = group; request; request = request->next) {
+        if (request->status == IVM_OK && request->sequence > synced) {
+            request->status = ivm__fail(request->error, IVM_IO, "the push is in the log or not: %s", cause->message);
+        }
+    }
+    ivm__telling_drop(it->engine);
+    it->engine->unreadable = true;
+}
+
+static void group_run(ivm__durable *it, ivm__request *group)
+{
+    ivm_error cause = IVM_ERROR_INIT;
+    for (ivm__request *request = group; request; request = request->next) {
+        request_run(it, request);
+    }
+    if (!group_keep(it, group, &cause)) {
+        group_lose(it, group, &cause);
+    }
+    for (ivm__request *request = group, *next; request; request = next) {
+        next = request->next;
+        request->done = true; /* its thread looks once the turn is given back */
+    }
+}
+
+/* An engine that cannot be entered takes nothing of those that wait. */
+static void group_refuse(ivm__durable *it, ivm_status status, const ivm_error *cause)
+{
+    for (ivm__request *request = group_take(it), *next; request; request = next) {
+        next = request->next;
+        request->status = ivm__fail(request->error, status, "%s", cause->message);
+        request->done = true;
+    }
+}
+
+ivm_status ivm__durable_submit(ivm__journal *self, ivm_batch *batch, ivm_stats *stats, ivm_error *error)
+{
+    ivm__durable *it = (ivm__durable *)self;
+    ivm__request own = { .batch = batch, .stats = stats, .error = error };
+    if (ivm__engine_is_inside(it->engine)) {
+        return ivm__fail(error, IVM_IN_USE, "the engine is in use: a callback of it may not call it");
+    }
+    request_list(it, &own);
+    for (bool done = false; !done;) {
+        ivm_error cause = IVM_ERROR_INIT;
+        pthread_mutex_lock(&it->engine->turn);
+        ivm_status status = own.done ? IVM_OK : ivm__engine_enter_reading(it->engine, &cause);
+        if (status != IVM_OK) {
+            group_refuse(it, status, &cause);
+        } else if (!own.done) {
+            group_run(it, group_take(it));
+            done = own.done;
+            ivm__engine_leave_telling(it->engine); /* gives the turn back */
+            continue;
+        }
+        done = own.done;
+        pthread_mutex_unlock(&it->engine->turn);
+    }
+    return own.status;
+}

@@ -222,18 +222,10 @@ static ivm_status change_read(replay *it, ivm__record kind)
 /* What a record failed with; `cause` says why. */
 static ivm_status record_fail(uint64_t number, uint8_t kind, const ivm_error *cause, ivm_status status, ivm_error *error)
 {
-    static const char *const names[] = { "?",
-                                         "a push",
-                                         "a refresh",
-                                         "a table",
-                                         "a table's drop",
-                                         "a foreign key",
-                                         "a foreign key's removal",
-                                         "a view",
-                                         "a view's drop",
-                                         "a column's renaming",
-                                         "a column",
-                                         "a column's drop" };
+    static const char *const names[] = {
+        "?",      "a push",        "a refresh",           "a table",  "a table's drop", "a foreign key", "a foreign key's removal",
+        "a view", "a view's drop", "a column's renaming", "a column", "a column's drop"
+    };
     static_assert(sizeof names / sizeof *names == IVM__RECORD_END, "a name each");
     if (status == IVM_OUT_OF_MEMORY) {
         return ivm__fail_memory(error);

@@ -349,9 +349,8 @@ ivm_status ivm_view_drop(ivm_view *view, ivm_error *error)
     }
     ivm_engine *engine = view->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
-    ivm_status status = view->readers_count
-                            ? ivm__fail(error, IVM_IN_USE, "view %s is read by view %s", view->name, reader_of(view))
-                            : ivm__journal_view_drop(view, error);
+    ivm_status status = view->readers_count ? ivm__fail(error, IVM_IN_USE, "view %s is read by view %s", view->name, reader_of(view))
+                                            : ivm__journal_view_drop(view, error);
     if (status != IVM_OK) {
         ivm__engine_leave(engine);
         return status;

@@ -24,20 +24,20 @@ typedef struct ivm_durable_options {
     uint32_t version;                 /* IVM_DURABLE_OPTIONS_VERSION; 0 means 1 */
     const ivm_engine_options *engine; /* NULL: the defaults. Not kept in the directory */
     ivm_sync sync;
-    uint32_t group;          /* pushes that may share one sync; 0: 64. Those that wait for the engine while another is synced form a group */
-    uint64_t segment_bytes;  /* a log file is ended past so many; 0: 64 MB */
+    uint32_t group;         /* pushes that may share one sync; 0: 64. Those that wait for the engine while another is synced form a group */
+    uint64_t segment_bytes; /* a log file is ended past so many; 0: 64 MB */
     ivm_checkpoint_options checkpoint;
-    bool read_only;          /* nothing is written, torn tails are passed over; pushes and changes of the catalog are unsupported */
+    bool read_only; /* nothing is written, torn tails are passed over; pushes and changes of the catalog are unsupported */
 } ivm_durable_options;
 #define IVM_DURABLE_OPTIONS_VERSION 1u
 
 /* What opening found and did. */
 typedef struct ivm_recovery {
-    uint32_t version;          /* IVM_RECOVERY_VERSION, set by the caller; 0 means 1 */
-    bool created;              /* the directory was empty, or was made */
-    uint64_t checkpoint;       /* records that the checkpoint stands for */
-    uint64_t batches, changes; /* replayed from the log: pushes; of the catalog, and refreshes */
-    uint64_t bytes_cut;        /* of a torn tail */
+    uint32_t version;                     /* IVM_RECOVERY_VERSION, set by the caller; 0 means 1 */
+    bool created;                         /* the directory was empty, or was made */
+    uint64_t checkpoint;                  /* records that the checkpoint stands for */
+    uint64_t batches, changes;            /* replayed from the log: pushes; of the catalog, and refreshes */
+    uint64_t bytes_cut;                   /* of a torn tail */
     char message[IVM_ERROR_MESSAGE_SIZE]; /* one line; where a tail was cut: which file, from where, why. Else "" */
 } ivm_recovery;
 #define IVM_RECOVERY_VERSION 1u
