@@ -35,8 +35,7 @@ typedef struct ivm__log_recovery {
     char message[IVM_ERROR_MESSAGE_SIZE]; /* where a tail was cut: which file, from where, why. Else "" */
 } ivm__log_recovery;
 
-/* Makes the directory if it is not there (its parent must be), locks it, drops a half-written checkpoint, finds the newest checkpoint and the
- * segments after it. The caller closes *log; `memory` must outlive it; `options` may be NULL. in_use: it is open already; corrupt, io,
+/* Makes the directory if it is not there (its parent must be), locks it, finds the newest checkpoint and the segments after it. The caller closes *log; `memory` must outlive it; `options` may be NULL. in_use: it is open already; corrupt, io,
  * unsupported (of a later version). Where it is read_only and holds no log: io. */
 ivm_status ivm__log_open(const char *directory, const ivm__log_options *options, ivm__memory *memory, ivm__log **log,
                          ivm_error *error) IVM_MUST_CHECK;
@@ -44,8 +43,9 @@ ivm_status ivm__log_open(const char *directory, const ivm__log_options *options,
  * feed lives until then. Its texts go to `error`, which must live as long. */
 ivm_status ivm__log_checkpoint_read(ivm__log *log, ivm__feed **feed, ivm_error *error) IVM_MUST_CHECK;
 /* The next record after the checkpoint, whole and right: *feed gives its payload, valid until the next call; it need not be read to its end.
- * NULL: there is no more: the torn tail has been cut (not read_only), all that is left is on the disk, recovery tells, and appending may begin.
- * corrupt: what was acknowledged is damaged or missing (the message names file and byte); nothing has been changed then. */
+ * NULL: there is no more, recovery tells, and (not read_only) the torn tail has been cut, what is left is on the disk, half-written and older
+ * checkpoints are gone with their segments, and appending may begin. Up to then nothing is changed. corrupt: what was acknowledged is damaged or
+ * missing (the message names file and byte). After a failure the log can only be closed. */
 ivm_status ivm__log_record_read(ivm__log *log, uint8_t *kind, ivm__feed **feed, ivm_error *error) IVM_MUST_CHECK;
 const ivm__log_recovery *ivm__log_recovery_of(const ivm__log *log);
 
@@ -56,8 +56,8 @@ const ivm__log_recovery *ivm__log_recovery_of(const ivm__log *log);
 ivm_status ivm__log_append_begin(ivm__log *log, uint8_t kind, ivm__sink **sink, ivm_error *error) IVM_MUST_CHECK;
 ivm_status ivm__log_append_end(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;
 void ivm__log_append_abandon(ivm__log *log);
-/* Takes back all records but the first `sequence`, so that no crash brings them back. None may be known to be on the disk (state.synced):
- * invalid_argument. io: the log is broken, and they may be there or not. */
+/* Takes back all records but the first `sequence`, so that no crash brings them back. invalid_argument: one is in a segment that has ended.
+ * io: the log is broken, and they may be there or not. Cost: a sync, and a read for each record of the segment. */
 ivm_status ivm__log_back(ivm__log *log, uint64_t sequence, ivm_error *error) IVM_MUST_CHECK;
 /* Every record that was appended is on the disk. A failure breaks the log: syncing is never tried again, for it could succeed and mean nothing.
  * Broken: it takes nothing more (io), until it is closed and opened again. Costs nothing where nothing was appended since the last. */
