@@ -57,6 +57,7 @@ static void durable_free(ivm__durable *it)
 {
     ivm__log_close(it->log);
     pthread_mutex_destroy(&it->waiting_lock);
+    pthread_cond_destroy(&it->waiting_wake);
     ivm__release(&it->engine->memory, it, sizeof *it);
 }
 
@@ -95,6 +96,7 @@ static ivm__durable *durable_make(ivm_engine *engine, const ivm_durable_options 
         .checkpoint = options->checkpoint,
     };
     pthread_mutex_init(&it->waiting_lock, NULL);
+    pthread_cond_init(&it->waiting_wake, NULL);
     it->waiting_last = &it->waiting;
     return it;
 }

@@ -20,7 +20,9 @@ typedef struct ivm__durable {
     bool more;      /* after the push under way another of its group comes, whose sync is for both. Under the engine's lock */
     uint32_t group; /* pushes of one, at most */
     ivm_checkpoint_options checkpoint;
-    pthread_mutex_t waiting_lock; /* the list of those that wait for the turn; held for a few instructions */
+    pthread_mutex_t waiting_lock; /* of what follows: the line of those that push; held for a few instructions */
+    pthread_cond_t waiting_wake;
+    bool led; /* one of them leads */
     struct ivm__request *waiting, **waiting_last;
 } ivm__durable;
 

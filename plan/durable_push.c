@@ -3,8 +3,8 @@
  *     one push      staged, carried through -> appended -> synced -> committed
  *     a group       each but the last: staged, carried through -> appended -> committed;  the last: as one push        then all are acknowledged
  *
- * Threads that push wait for the engine's turn; who gets it carries through the pushes of all that wait by then, as many as a group may have,
- * each a step of its own. What the earlier ones committed nobody sees before the last is synced: the lock is held. Where that sync fails, they
+ * Threads that push form a line, and one of them leads: once it has the engine's turn it carries through the pushes of all that stand there by then,
+ * as many as a group may have, each a step of its own. What the earlier ones committed nobody sees before the last is synced: the lock is held. Where that sync fails, they
  * are in memory and perhaps not on the disk: the engine cannot be read any more. */
 #include "durable_inside.h"
 #include "row_code.h"
@@ -60,39 +60,30 @@ ivm_status ivm__durable_push(ivm__journal *self, ivm__step *step, const ivm_batc
 
 /* ---- Groups --------------------------------------------------------------------------------------------------------------------------- */
 
-/* One thread's push. It is its thread's until it is listed, and again once it is done. */
+/* One thread's push: the leader's from when it is taken until it is done. */
 typedef struct ivm__request {
     ivm_batch *batch;
     ivm_stats *stats;
     ivm_error *error;
     ivm_status status;
-    uint64_t sequence; /* records up to and with its own; 0: it has none that is kept or lost */
-    bool done;         /* under the turn */
+    uint64_t sequence; /* records up to and with its own; 0: it has none */
+    bool done;         /* under the waiting lock */
     struct ivm__request *next;
 } ivm__request;
-
-static void request_list(ivm__durable *it, ivm__request *request)
-{
-    pthread_mutex_lock(&it->waiting_lock);
-    *it->waiting_last = request;
-    it->waiting_last = &request->next;
-    pthread_mutex_unlock(&it->waiting_lock);
-}
 
 /* Those that wait now, in their order, as many as a group may have. */
 static ivm__request *group_take(ivm__durable *it)
 {
     pthread_mutex_lock(&it->waiting_lock);
     ivm__request *first = it->waiting, **end = &it->waiting;
+    assert(first);
     for (uint32_t i = 0; i < it->group && *end; i++) {
         end = &(*end)->next;
     }
     it->waiting = *end;
+    *end = NULL;
     if (!it->waiting) {
         it->waiting_last = &it->waiting;
-    }
-    if (first) {
-        *end = NULL;
     }
     pthread_mutex_unlock(&it->waiting_lock);
     return first;
@@ -146,20 +137,49 @@ static void group_run(ivm__durable *it, ivm__request *group)
     if (!group_keep(it, group, &cause)) {
         group_lose(it, group, &cause);
     }
-    for (ivm__request *request = group, *next; request; request = next) {
-        next = request->next;
-        request->done = true; /* its thread looks once the turn is given back */
+}
+
+/* An engine that cannot be entered takes none of those that wait. */
+static void group_refuse(ivm__request *group, ivm_status status, const ivm_error *cause)
+{
+    for (ivm__request *request = group; request; request = request->next) {
+        request->status = ivm__fail(request->error, status, "%s", cause->message);
     }
 }
 
-/* An engine that cannot be entered takes nothing of those that wait. */
-static void group_refuse(ivm__durable *it, ivm_status status, const ivm_error *cause)
+/* Carries a group through, once the engine's turn has come: until then more may join. Statuses are given out behind the callbacks. */
+static void group_lead(ivm__durable *it)
 {
-    for (ivm__request *request = group_take(it), *next; request; request = next) {
+    ivm_error cause = IVM_ERROR_INIT;
+    ivm_status status = ivm__engine_enter(it->engine, &cause);
+    ivm__request *group = group_take(it);
+    if (status == IVM_OK) {
+        group_run(it, group);
+        ivm__engine_leave_telling(it->engine);
+    } else {
+        group_refuse(group, status, &cause);
+    }
+    pthread_mutex_lock(&it->waiting_lock);
+    for (ivm__request *request = group, *next; request; request = next) {
         next = request->next;
-        request->status = ivm__fail(request->error, status, "%s", cause->message);
         request->done = true;
     }
+    it->led = false;
+    pthread_cond_broadcast(&it->waiting_wake);
+    pthread_mutex_unlock(&it->waiting_lock);
+}
+
+/* Whether somebody else has done it; if not, the caller leads from now on. */
+static bool request_wait(ivm__durable *it, const ivm__request *request)
+{
+    pthread_mutex_lock(&it->waiting_lock);
+    while (!request->done && it->led) {
+        pthread_cond_wait(&it->waiting_wake, &it->waiting_lock);
+    }
+    bool done = request->done;
+    it->led |= !done;
+    pthread_mutex_unlock(&it->waiting_lock);
+    return done;
 }
 
 ivm_status ivm__durable_submit(ivm__journal *self, ivm_batch *batch, ivm_stats *stats, ivm_error *error)
@@ -169,21 +189,12 @@ ivm_status ivm__durable_submit(ivm__journal *self, ivm_batch *batch, ivm_stats *
     if (ivm__engine_is_inside(it->engine)) {
         return ivm__fail(error, IVM_IN_USE, "the engine is in use: a callback of it may not call it");
     }
-    request_list(it, &own);
-    for (bool done = false; !done;) {
-        ivm_error cause = IVM_ERROR_INIT;
-        pthread_mutex_lock(&it->engine->turn);
-        ivm_status status = own.done ? IVM_OK : ivm__engine_enter_reading(it->engine, &cause);
-        if (status != IVM_OK) {
-            group_refuse(it, status, &cause);
-        } else if (!own.done) {
-            group_run(it, group_take(it));
-            done = own.done;
-            ivm__engine_leave_telling(it->engine); /* gives the turn back */
-            continue;
-        }
-        done = own.done;
-        pthread_mutex_unlock(&it->engine->turn);
+    pthread_mutex_lock(&it->waiting_lock);
+    *it->waiting_last = &own;
+    it->waiting_last = &own.next;
+    pthread_mutex_unlock(&it->waiting_lock);
+    while (!request_wait(it, &own)) {
+        group_lead(it);
     }
     return own.status;
 }

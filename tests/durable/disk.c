@@ -139,6 +139,6 @@ static int random_bytes(void *context, void *bytes, size_t size)
 
 ivm__files disk_files(disk *it)
 {
-    return (ivm__files){ it,        directory_make, directory_open, directory_list, file_open,  file_lock,   file_read,  file_write, file_size,
-                         file_truncate, file_datasync,  file_sync,      file_rename,    file_unlink, file_close, random_bytes };
+    return (ivm__files){ it,        directory_make, directory_open, directory_list, file_open,   file_lock,   file_read,  file_write,
+                         file_size, file_truncate,  file_datasync,  file_sync,      file_rename, file_unlink, file_close, random_bytes };
 }

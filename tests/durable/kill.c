@@ -138,7 +138,8 @@ int main(int argc, char **argv)
         }
     }
     uint64_t steps = compare(place.directory, it, &like, &cut);
-    printf("%llu kills survived: %llu of them while it was opened; %llu steps pushed, %llu checkpoints, %llu pushes found that were under way, %llu torn "
+    printf("%llu kills survived: %llu of them while it was opened; %llu steps pushed, %llu checkpoints, %llu pushes found that were under "
+           "way, %llu torn "
            "tails cut\n",
            (unsigned long long)kills, (unsigned long long)opening, (unsigned long long)(steps - STORY_DECLARES),
            (unsigned long long)atomic_load(&it->checkpoints), (unsigned long long)under_way, (unsigned long long)cut);

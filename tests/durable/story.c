@@ -44,9 +44,9 @@ static ivm_status table_make(ivm_engine *engine, const char *name, ivm_error *er
 {
     ivm_table *table;
     ivm_column_definition d[] = { { "id", IVM_INT64, true }, { "name", IVM_STRING, false } };
-    ivm_column_definition f[] = { { "id", IVM_INT64, true },  { "d", IVM_INT64, false },      { "n", IVM_INT64, false },
+    ivm_column_definition f[] = { { "id", IVM_INT64, true },   { "d", IVM_INT64, false },          { "n", IVM_INT64, false },
                                   { "x", IVM_FLOAT64, false }, { "m", IVM_DECIMAL(10, 2), false }, { "b", IVM_BOOL, false },
-                                  { "day", IVM_DATE, false },  { "at", IVM_TIMESTAMP, false }, { "s", IVM_STRING, false } };
+                                  { "day", IVM_DATE, false },  { "at", IVM_TIMESTAMP, false },     { "s", IVM_STRING, false } };
     ivm_column_definition two[] = { { "d", IVM_INT64, false }, { "n", IVM_INT64, false } };
     ivm_table_options of_d = { .columns = d, .columns_count = 2, .key = "id", .append_only = true };
     ivm_table_options of_f = { .columns = f, .columns_count = 9, .key = "id" };
@@ -90,7 +90,8 @@ static ivm_plan *plan_of(const char *name)
     }
     if (strcmp(name, "left") == 0) {
         return ivm_plan_project(
-            ivm_plan_join_kind(IVM_LEFT_JOIN, ivm_plan_scan_name("bag", NULL), ivm_plan_scan_name("d", NULL), "bag.d = d.id"), "bag.n, d.name");
+            ivm_plan_join_kind(IVM_LEFT_JOIN, ivm_plan_scan_name("bag", NULL), ivm_plan_scan_name("d", NULL), "bag.d = d.id"),
+            "bag.n, d.name");
     }
     if (strcmp(name, "waiting") == 0) {
         return totals(join_of("seen"), "d.name", "seen.n");
@@ -153,7 +154,8 @@ static void f_row(draw *it, ivm_batch *batch, ivm_table *table, const char *text
 static void two_row(draw *it, ivm_batch *batch, ivm_table *table, ivm_change change)
 {
     ivm_value values[] = { or_null(it, ivm_int64((int64_t)draw_below(it, 30))), ivm_int64((int64_t)draw_below(it, 3)), ivm_null() };
-    ivm_batch_row(batch, table, change, change == IVM_WEIGHTED ? (int64_t)draw_below(it, 5) - 2 : 1, values, ivm_table_columns_count(table));
+    ivm_batch_row(batch, table, change, change == IVM_WEIGHTED ? (int64_t)draw_below(it, 5) - 2 : 1, values,
+                  ivm_table_columns_count(table));
 }
 
 /* Rows in chunks, fragments and files. */
