@@ -338,8 +338,8 @@ ivm_status ivm__file_read(const ivm__file *file, void *bytes, size_t size, uint6
             return file_fail(file, "read", failed, error);
         }
         if (!got) {
-            return ivm__fail(error, IVM_CORRUPT, "%s: ends at byte %llu, in %s", file->name.text, (unsigned long long)(at + done),
-                             file->directory->path);
+            unsigned long long end = at + done;
+            return ivm__fail(error, IVM_CORRUPT, "%s: ends at byte %llu, in %s", file->name.text, end, file->directory->path);
         }
         done += got;
     }

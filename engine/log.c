@@ -78,7 +78,8 @@ static ivm_status first_segment_judge(ivm__log *log, ivm_error *error)
     return ivm__fail(error, IVM_CORRUPT, "%s is there, but no checkpoint, in %s", name.text, log->directory.path);
 }
 
-/* The segment is on the disk before the checkpoint is there: where a checkpoint is found, its segment must be. */
+/* The directory and the segment are on the disk before the checkpoint is there: where a checkpoint is found, its segment must be, and neither can
+ * go again. */
 static ivm_status log_create(ivm__log *log, ivm_error *error)
 {
     ivm__log_segment segment;
@@ -86,13 +87,14 @@ static ivm_status log_create(ivm__log *log, ivm_error *error)
     if (log->read_only) {
         return ivm__fail(error, IVM_IO, "%s: there is no log in it", log->directory.path);
     }
+    IVM_TRY(ivm__directory_sync_above(&log->directory, error));
     IVM_TRY(ivm__directory_random(&log->directory, &log->identity, error));
     IVM_TRY(ivm__directory_unlink(&log->directory, ivm__file_name_of(IVM__FILE_SEGMENT, 0), error));
     IVM_TRY(ivm__log_segment_create(log, 0, &segment, error));
     ivm__file_close(&segment.file);
     IVM_TRY(ivm__log_checkpoint_create(log, error));
     log->recovery.created = true;
-    return ivm__directory_sync_above(&log->directory, error);
+    return IVM_OK;
 }
 
 static ivm_status log_enter(ivm__log *log, const char *directory, const ivm__files *files, ivm_error *error)

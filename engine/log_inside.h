@@ -63,6 +63,7 @@ typedef struct ivm__log_reader {
     uint32_t window_capacity;
     uint64_t window_at, window_size; /* the part of the file that lies in the window */
     uint64_t record;                 /* the number of the one that is judged and given */
+    uint64_t known;                  /* records that the last one tells to be on the disk */
     ivm__log_record_feed feed;
     bool torn, tail_is_file; /* tail_is_file: it is a last segment that was never begun */
     bool ended;              /* there are no more records, and appending may begin */

@@ -186,7 +186,8 @@ static ivm_status window_take(ivm__log *log, uint64_t at, uint64_t size, const u
         if (count > reader->window_capacity) {
             uint8_t *grown = ivm__resize(log->memory, reader->window, reader->window_capacity, count);
             if (!grown) {
-                return ivm__fail_memory(error);
+                (void)ivm__fail_memory(error);
+                return IVM_OUT_OF_MEMORY;
             }
             reader->window = grown;
             reader->window_capacity = (uint32_t)count;
@@ -236,20 +237,19 @@ static ivm_status fragment_take(ivm__log *log, uint64_t at, const ivm__fragment 
     return IVM_OK;
 }
 
-/* Whether the record at *at is whole and right: *at is where it ends then, else where it is not (*wrong: what). */
-static ivm_status record_judge(ivm__log *log, uint64_t *at, uint8_t *kind, const char **wrong, ivm_error *error)
+/* Whether the record at *at is whole and right: *at is where it ends then, and *fragment its last; else where it is not (*wrong: what). */
+static ivm_status record_judge(ivm__log *log, uint64_t *at, ivm__fragment *fragment, const char **wrong, ivm_error *error)
 {
-    ivm__fragment fragment = { 0 };
     const uint8_t *payload;
-    for (bool first = true; !(fragment.flags & IVM__FRAGMENT_LAST); first = false) {
-        ivm__fragment before = fragment;
-        IVM_TRY(fragment_take(log, *at, first ? NULL : &before, &fragment, &payload, wrong, error));
+    *fragment = (ivm__fragment){ 0 };
+    for (bool first = true; !(fragment->flags & IVM__FRAGMENT_LAST); first = false) {
+        ivm__fragment before = *fragment;
+        IVM_TRY(fragment_take(log, *at, first ? NULL : &before, fragment, &payload, wrong, error));
         if (*wrong) {
             return IVM_OK;
         }
-        *at += sizeof fragment + ivm__fragment_padded(fragment.size);
+        *at += sizeof *fragment + ivm__fragment_padded(fragment->size);
     }
-    *kind = fragment.kind;
     return IVM_OK;
 }
 
@@ -313,17 +313,50 @@ static ivm_status record_feed_read(ivm__feed *self, void *bytes, size_t size)
     return IVM_OK;
 }
 
+/* Where in the segment under way the first record begins that is not known to be on the disk; 0, the head too, where none of it is. */
+static ivm_status unknown_find(ivm__log *log, uint64_t *at, ivm_error *error)
+{
+    const uint8_t *bytes;
+    ivm__fragment fragment;
+    *at = log->reader.known > log->segment.first ? sizeof(ivm__segment_head) : 0;
+    for (uint64_t number = log->segment.first; number < log->reader.known;) {
+        IVM_TRY(window_take(log, *at, sizeof fragment, &bytes, error));
+        memcpy(&fragment, bytes, sizeof fragment);
+        *at += sizeof fragment + ivm__fragment_padded(fragment.size);
+        number += (fragment.flags & IVM__FRAGMENT_LAST) != 0;
+    }
+    return IVM_OK;
+}
+
+/* After a sync that failed the system may show bytes that are not on the disk and that no later sync writes, for it takes them to be: so what is
+ * not known to be there is written once more. */
+static ivm_status tail_rewrite(ivm__log *log, ivm_error *error)
+{
+    const uint8_t *bytes;
+    uint64_t at;
+    IVM_TRY(unknown_find(log, &at, error));
+    for (uint64_t count; at < log->segment.size; at += count) {
+        uint64_t left = log->segment.size - at;
+        count = left < WINDOW_BYTES ? left : WINDOW_BYTES;
+        IVM_TRY(window_take(log, at, count, &bytes, error));
+        IVM_TRY(ivm__file_write(&log->segment.file, bytes, count, at, error));
+    }
+    return IVM_OK;
+}
+
 /* The reader stands behind the last whole record: what is left is made sure of, what does not count is removed. The names must be on the disk
  * before older ones go. */
 static ivm_status recovery_settle(ivm__log *log, ivm_error *error)
 {
-    const ivm__log_reader *reader = &log->reader;
+    ivm__log_reader *reader = &log->reader;
     if (reader->tail_is_file) {
         uint64_t first = reader->list.segments[reader->list.segments_count - 1];
         IVM_TRY(ivm__directory_unlink(&log->directory, ivm__file_name_of(IVM__FILE_SEGMENT, first), error));
     } else if (reader->torn) {
         IVM_TRY(ivm__file_truncate(&log->segment.file, log->segment.size, error));
+        reader->size = log->segment.size;
     }
+    IVM_TRY(tail_rewrite(log, error));
     IVM_TRY(ivm__file_sync(&log->segment.file, error));
     IVM_TRY(ivm__directory_sync(&log->directory, error));
     ivm__directory_drop(&log->directory, log->recovery.checkpoint, true);
@@ -357,10 +390,13 @@ static ivm_status record_next(ivm__log *log, uint8_t *kind, uint64_t *end, ivm_e
         return IVM_OK;
     }
     uint64_t at = log->segment.size;
-    IVM_TRY(record_judge(log, &at, kind, &wrong, error));
+    ivm__fragment last;
+    IVM_TRY(record_judge(log, &at, &last, &wrong, error));
     if (wrong) {
         return tail_judge(log, at, wrong, error);
     }
+    reader->known = last.synced;
+    *kind = last.kind;
     *end = at;
     return IVM_OK;
 }
