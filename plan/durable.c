@@ -108,7 +108,9 @@ static ivm_status recover(ivm__durable *it, const char *directory, const ivm__lo
     const ivm__log_recovery *found = ivm__log_recovery_of(it->log);
     recovery->created = found->created;
     recovery->bytes_cut = found->bytes_cut;
-    memcpy(recovery->message, found->message, sizeof recovery->message);
+    if (found->bytes_cut) { /* else of a file that had just been made: nothing is gone */
+        memcpy(recovery->message, found->message, sizeof recovery->message);
+    }
     return IVM_OK;
 }
 
