@@ -17,17 +17,6 @@ ivm_status ivm__durable_of(ivm_engine *engine, const char *call, ivm__durable **
     return IVM_OK;
 }
 
-ivm_status ivm__durable_ready(const ivm__durable *it, ivm_error *error)
-{
-    if (it->read_only) {
-        return ivm__fail(error, IVM_UNSUPPORTED, "the engine was opened to be read only");
-    }
-    if (ivm__log_broken(it->log)) {
-        return ivm__fail(error, IVM_IO, "the log could not be synced or cut back: nothing changes until the directory is opened anew");
-    }
-    return IVM_OK;
-}
-
 ivm_status ivm__durable_keep(const ivm__durable *it, ivm_error *error)
 {
     return it->sync == IVM_SYNC_PUSH ? ivm__log_sync(it->log, error) : IVM_OK;
@@ -39,7 +28,6 @@ static ivm_status change_tell(ivm__journal *self, ivm__record kind, const void *
 {
     ivm__durable *it = (ivm__durable *)self;
     ivm__sink *sink;
-    IVM_TRY(ivm__durable_ready(it, error));
     IVM_TRY(ivm__log_append_begin(it->log, (uint8_t)kind, &sink, error));
     IVM_TRY(ivm__put_u32(sink, (uint32_t)size)); /* what fails has been abandoned */
     IVM_TRY(ivm__put(sink, bytes, size));
@@ -50,7 +38,7 @@ static ivm_status change_tell(ivm__journal *self, ivm__record kind, const void *
 static ivm_status settle(ivm__journal *self, ivm_error *error)
 {
     ivm__durable *it = (ivm__durable *)self;
-    return it->read_only || ivm__log_broken(it->log) ? IVM_OK : ivm__log_sync(it->log, error);
+    return ivm__log_broken(it->log) ? IVM_OK : ivm__log_sync(it->log, error);
 }
 
 static void durable_free(ivm__durable *it)
@@ -91,7 +79,6 @@ static ivm__durable *durable_make(ivm_engine *engine, const ivm_durable_options 
         .journal = { ivm__durable_push, change_tell, ivm__durable_submit, settle, durable_close },
         .engine = engine,
         .sync = options->sync,
-        .read_only = options->read_only,
         .group = options->group ? options->group : IVM__DURABLE_GROUP,
         .checkpoint = options->checkpoint,
     };
@@ -165,10 +152,7 @@ ivm_status ivm_durable_sync(ivm_engine *engine, ivm_error *error)
     ivm__durable *it;
     IVM_TRY(ivm__durable_of(engine, "ivm_durable_sync", &it, error));
     IVM_TRY(ivm__engine_enter(engine, error));
-    ivm_status status = ivm__durable_ready(it, error);
-    if (status == IVM_OK) {
-        status = ivm__log_sync(it->log, error);
-    }
+    ivm_status status = ivm__log_sync(it->log, error);
     ivm__engine_leave(engine);
     return status;
 }

@@ -15,7 +15,6 @@ typedef struct target {
 static ivm_status target_begin(void *context)
 {
     target *to = context;
-    IVM_TRY(ivm__durable_ready(to->durable, &to->cause));
     return ivm__log_checkpoint_begin(to->durable->log, &to->sink, &to->cause);
 }
 

@@ -16,7 +16,6 @@ typedef struct ivm__durable {
     ivm_engine *engine;
     ivm__log *log;
     ivm_sync sync;
-    bool read_only;
     bool more;      /* after the push under way another of its group comes, whose sync is for both. Under the engine's lock */
     uint32_t group; /* pushes of one, at most */
     ivm_checkpoint_options checkpoint;
@@ -28,8 +27,6 @@ typedef struct ivm__durable {
 
 /* The engine's; invalid_argument names the call where it has none. */
 ivm_status ivm__durable_of(ivm_engine *engine, const char *call, ivm__durable **durable, ivm_error *error) IVM_MUST_CHECK;
-/* Whether a change may be told: unsupported, io. */
-ivm_status ivm__durable_ready(const ivm__durable *it, ivm_error *error) IVM_MUST_CHECK;
 /* What was appended is on the disk, where that is promised. */
 ivm_status ivm__durable_keep(const ivm__durable *it, ivm_error *error) IVM_MUST_CHECK;
 

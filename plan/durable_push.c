@@ -51,7 +51,6 @@ ivm_status ivm__durable_push(ivm__journal *self, ivm__step *step, const ivm_batc
 {
     ivm__durable *it = (ivm__durable *)self;
     ivm__sink *sink;
-    IVM_TRY(ivm__durable_ready(it, step->error));
     IVM_TRY(ivm__log_append_begin(it->log, IVM__RECORD_PUSH, &sink, step->error));
     IVM_TRY(push_write(sink, step->engine, batch)); /* what fails has been abandoned */
     IVM_TRY(ivm__log_append_end(it->log, step->error));
@@ -107,12 +106,8 @@ static bool group_keep(ivm__durable *it, const ivm__request *group, ivm_error *c
     for (const ivm__request *request = group; request; request = request->next) {
         sequence = request->sequence > sequence ? request->sequence : sequence;
     }
-    if (it->sync == IVM_SYNC_ASKED || ivm__log_state_of(it->log).synced >= sequence) {
-        return true;
-    }
-    ivm_status status =
-        ivm__log_broken(it->log) ? ivm__fail(cause, IVM_IO, "the log could not be synced or cut back") : ivm__log_sync(it->log, cause);
-    return status == IVM_OK;
+    bool kept = it->sync == IVM_SYNC_ASKED || ivm__log_state_of(it->log).synced >= sequence;
+    return kept || ivm__log_sync(it->log, cause) == IVM_OK;
 }
 
 /* Which of the group's pushes are kept cannot be said, but for those that are known to be on the disk. */
