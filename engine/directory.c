@@ -38,8 +38,10 @@ static ivm_status call_fail(const ivm__directory *directory, const char *name, c
 ivm__file_name ivm__file_name_of(ivm__file_kind kind, uint64_t sequence)
 {
     ivm__file_name name;
-    int size = snprintf(name.text, sizeof name.text, "%s%0*llx%s", kind == IVM__FILE_SEGMENT ? NAME_SEGMENT : NAME_CHECKPOINT,
-                        (int)NAME_DIGITS, (unsigned long long)sequence, kind == IVM__FILE_CHECKPOINT_NEW ? NAME_NEW : "");
+    bool segment = kind == IVM__FILE_SEGMENT || kind == IVM__FILE_SEGMENT_NEW;
+    bool half = kind == IVM__FILE_CHECKPOINT_NEW || kind == IVM__FILE_SEGMENT_NEW;
+    int size = snprintf(name.text, sizeof name.text, "%s%0*llx%s", segment ? NAME_SEGMENT : NAME_CHECKPOINT, (int)NAME_DIGITS,
+                        (unsigned long long)sequence, half ? NAME_NEW : "");
     assert(size > 0 && (size_t)size < sizeof name.text);
     (void)size;
     return name;
@@ -56,11 +58,11 @@ bool ivm__file_name_parse(const char *text, ivm__file_kind *kind, uint64_t *sequ
         return false;
     }
     const char *rest = digits + NAME_DIGITS;
-    bool half = !segment && strcmp(rest, NAME_NEW) == 0;
+    bool half = strcmp(rest, NAME_NEW) == 0;
     if (*rest && !half) {
         return false;
     }
-    *kind = segment ? IVM__FILE_SEGMENT : half ? IVM__FILE_CHECKPOINT_NEW : IVM__FILE_CHECKPOINT;
+    *kind = segment ? (half ? IVM__FILE_SEGMENT_NEW : IVM__FILE_SEGMENT) : half ? IVM__FILE_CHECKPOINT_NEW : IVM__FILE_CHECKPOINT;
     *sequence = strtoull(digits, NULL, 16);
     return true;
 }
@@ -270,7 +272,8 @@ static int dropped_take(void *visitor, const char *name)
     if (!ivm__file_name_parse(name, &kind, &sequence) || self->count == DROPPED_AT_ONCE) {
         return 0;
     }
-    if (kind == IVM__FILE_CHECKPOINT_NEW ? self->half : sequence < self->sequence) {
+    bool half = kind == IVM__FILE_CHECKPOINT_NEW || kind == IVM__FILE_SEGMENT_NEW;
+    if (half ? self->half : sequence < self->sequence) {
         self->names[self->count++] = ivm__file_name_of(kind, sequence);
     }
     return 0;

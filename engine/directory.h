@@ -15,7 +15,8 @@ typedef struct ivm__directory {
     bool read_only;
 } ivm__directory;
 
-typedef enum ivm__file_kind { IVM__FILE_CHECKPOINT, IVM__FILE_CHECKPOINT_NEW, IVM__FILE_SEGMENT } ivm__file_kind;
+/* NEW: not whole yet; renamed once it is. */
+typedef enum ivm__file_kind { IVM__FILE_CHECKPOINT, IVM__FILE_CHECKPOINT_NEW, IVM__FILE_SEGMENT, IVM__FILE_SEGMENT_NEW } ivm__file_kind;
 
 typedef struct ivm__file_name {
     char text[32];
@@ -50,8 +51,8 @@ typedef struct ivm__directory_list {
 ivm_status ivm__directory_list_make(const ivm__directory *directory, ivm__directory_list *list, ivm_error *error) IVM_MUST_CHECK;
 void ivm__directory_list_release(const ivm__directory *directory, ivm__directory_list *list);
 
-/* Removes checkpoints and segments before `sequence`, and with `half` checkpoints that were not made the newest. What cannot be removed stays:
- * the next call tries again. */
+/* Removes checkpoints and segments before `sequence`, and with `half` all files that are not whole. What cannot be removed stays: the next call
+ * tries again. */
 void ivm__directory_drop(const ivm__directory *directory, uint64_t sequence, bool half);
 
 ivm__file_name ivm__file_name_of(ivm__file_kind kind, uint64_t sequence);

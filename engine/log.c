@@ -89,7 +89,6 @@ static ivm_status log_create(ivm__log *log, ivm_error *error)
     }
     IVM_TRY(ivm__directory_sync_above(&log->directory, error));
     IVM_TRY(ivm__directory_random(&log->directory, &log->identity, error));
-    IVM_TRY(ivm__directory_unlink(&log->directory, ivm__file_name_of(IVM__FILE_SEGMENT, 0), error));
     IVM_TRY(ivm__log_segment_create(log, 0, &segment, error));
     ivm__file_close(&segment.file);
     IVM_TRY(ivm__log_checkpoint_create(log, error));
@@ -233,7 +232,8 @@ ivm_status ivm__log_append_begin(ivm__log *log, uint8_t kind, ivm__sink **sink, 
     assert(log->reader.ended);
     ivm__log_state state = ivm__log_state_of(log);
     uint64_t size = log->segment.size;
-    if (size >= log->segment_bytes && (state.synced == state.sequence || size / 2 >= log->segment_bytes)) {
+    bool full = size >= log->segment_bytes && (state.synced == state.sequence || size / 2 >= log->segment_bytes);
+    if (full || log->segment.cut) {
         IVM_TRY(ivm__log_segment_next(log, error));
         state = ivm__log_state_of(log);
     }

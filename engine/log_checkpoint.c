@@ -115,7 +115,7 @@ ivm_status ivm__log_checkpoint_end(ivm__log *log, ivm_error *error)
         log->state.checkpoint = checkpoint->sequence;
         log->state.log_bytes -= checkpoint->bytes_before;
         pthread_mutex_unlock(&log->lock);
-        ivm__directory_drop(&log->directory, checkpoint->sequence, true);
+        ivm__directory_drop(&log->directory, checkpoint->sequence, false); /* a segment may be half made just now */
     }
     checkpoint_give_back(log);
     return status;

@@ -13,6 +13,7 @@ typedef struct ivm__log_segment {
     ivm__file file;
     uint64_t id, first; /* first: the number of its first record */
     uint64_t size;      /* of the head and the whole records; the file may have more behind */
+    bool cut;           /* there were records behind them once: nothing may be appended here */
 } ivm__log_segment;
 
 /* The record that is being appended. Its fragment under way lies in the buffer, behind room for the fragment's head. */
@@ -65,8 +66,7 @@ typedef struct ivm__log_reader {
     uint64_t record;                 /* the number of the one that is judged and given */
     uint64_t known;                  /* records that the last one tells to be on the disk */
     ivm__log_record_feed feed;
-    bool torn, tail_is_file; /* tail_is_file: it is a last segment that was never begun */
-    bool ended;              /* there are no more records, and appending may begin */
+    bool torn, ended; /* ended: there are no more records, and appending may begin */
 } ivm__log_reader;
 
 struct ivm__log {
@@ -93,12 +93,13 @@ ivm_status ivm__log_check(const ivm__log *log, ivm_error *error) IVM_MUST_CHECK;
 
 /* ---- log_segment.c ------------------------------------------------------------------------------------------------------------------ */
 
-/* Makes the one that begins at `sequence` and puts it on the disk, its name too. On failure it is not there; where that is not sure, the log is
- * broken. */
+/* Makes the one that begins at `sequence` and puts it on the disk, its name too; one of that name is replaced. On failure nothing has changed;
+ * where that is not sure, the log is broken. */
 ivm_status ivm__log_segment_create(ivm__log *log, uint64_t sequence, ivm__log_segment *segment, ivm_error *error) IVM_MUST_CHECK;
-/* Syncs, and begins the next segment unless this one has no record. */
+/* Syncs, and begins the next segment. One that has no record yet stays, or is made anew if it was cut. */
 ivm_status ivm__log_segment_next(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;
-/* Cuts it back to its whole records, so that no crash brings back what was behind them. A failure breaks the log. */
+/* Cuts it back to its whole records, so that no crash brings back what was behind them: not even when the file grows again over the same places
+ * of the disk and loses what it wrote there, for it does not. A failure breaks the log. */
 ivm_status ivm__log_segment_cut(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;
 /* Every record is on the disk, whether that was known or not. A failure breaks the log. */
 ivm_status ivm__log_segment_sync(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;

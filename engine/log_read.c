@@ -111,32 +111,17 @@ static ivm_status segment_judge(ivm__log *log, ivm__log_segment *segment, uint64
     return IVM_OK;
 }
 
-static void tail_note(ivm__log *log, ivm__file_name name, uint64_t at, uint64_t size, const char *what)
-{
-    ivm__log_recovery *recovery = &log->recovery;
-    ivm_error text = IVM_ERROR_INIT;
-    (void)ivm__fail(&text, IVM_CORRUPT, "%s: %llu bytes from byte %llu on are no whole record: %s", name.text,
-                    (unsigned long long)(size - at), (unsigned long long)at, what);
-    memcpy(recovery->message, text.message, sizeof recovery->message);
-    recovery->bytes_cut = size - at;
-    log->reader.torn = true;
-}
-
 /* Takes over the segment if its head is right; closes it otherwise. */
 static ivm_status segment_enter(ivm__log *log, ivm__log_segment *segment, ivm_error *error)
 {
     ivm__log_reader *reader = &log->reader;
     uint64_t size = 0;
     ivm__head_found found;
-    bool last = reader->next == reader->list.segments_count;
     ivm_status status = segment_judge(log, segment, &size, &found, error);
-    if (status == IVM_OK && found == IVM__HEAD_UNSOUND && last && log->segment.file.directory && size <= sizeof(ivm__segment_head)) {
-        tail_note(log, segment->file.name, 0, size, "the segment was not begun");
-        reader->tail_is_file = true;
-    } else if (status == IVM_OK && found != IVM__HEAD_RIGHT) {
+    if (status == IVM_OK && found != IVM__HEAD_RIGHT) {
         status = head_fail(log, segment->file.name, found, error);
     }
-    if (status != IVM_OK || reader->tail_is_file) {
+    if (status != IVM_OK) {
         ivm__file_close(&segment->file);
         return status;
     }
@@ -269,6 +254,18 @@ static ivm_status acknowledged_find(ivm__log *log, uint64_t at, bool *found, ivm
     return IVM_OK;
 }
 
+static void tail_note(ivm__log *log, const char *what)
+{
+    ivm__log_recovery *recovery = &log->recovery;
+    ivm_error text = IVM_ERROR_INIT;
+    uint64_t at = log->segment.size, size = log->reader.size - at;
+    (void)ivm__fail(&text, IVM_CORRUPT, "%s: %llu bytes from byte %llu on are no whole record: %s", log->segment.file.name.text,
+                    (unsigned long long)size, (unsigned long long)at, what);
+    memcpy(recovery->message, text.message, sizeof recovery->message);
+    recovery->bytes_cut = size;
+    log->reader.torn = true;
+}
+
 static ivm_status tail_judge(ivm__log *log, uint64_t at, const char *wrong, ivm_error *error)
 {
     const ivm__log_reader *reader = &log->reader;
@@ -279,7 +276,7 @@ static ivm_status tail_judge(ivm__log *log, uint64_t at, const char *wrong, ivm_
     if (acknowledged) {
         return fail_at(log, at, wrong, error);
     }
-    tail_note(log, log->segment.file.name, log->segment.size, reader->size, wrong);
+    tail_note(log, wrong);
     return IVM_OK;
 }
 
@@ -349,12 +346,10 @@ static ivm_status tail_rewrite(ivm__log *log, ivm_error *error)
 static ivm_status recovery_settle(ivm__log *log, ivm_error *error)
 {
     ivm__log_reader *reader = &log->reader;
-    if (reader->tail_is_file) {
-        uint64_t first = reader->list.segments[reader->list.segments_count - 1];
-        IVM_TRY(ivm__directory_unlink(&log->directory, ivm__file_name_of(IVM__FILE_SEGMENT, first), error));
-    } else if (reader->torn) {
+    if (reader->torn) {
         IVM_TRY(ivm__file_truncate(&log->segment.file, log->segment.size, error));
         reader->size = log->segment.size;
+        log->segment.cut = true;
     }
     IVM_TRY(tail_rewrite(log, error));
     IVM_TRY(ivm__file_sync(&log->segment.file, error));
@@ -382,9 +377,6 @@ static ivm_status record_next(ivm__log *log, uint8_t *kind, uint64_t *end, ivm_e
     *end = 0;
     while (!log->segment.file.directory || (log->segment.size == reader->size && reader->next < reader->list.segments_count)) {
         IVM_TRY(segment_follow(log, error));
-        if (reader->torn) {
-            return IVM_OK;
-        }
     }
     if (log->segment.size == reader->size) {
         return IVM_OK;

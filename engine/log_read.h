@@ -4,8 +4,7 @@
  *     if a later segment is there: a segment is ended only once all of it is on the disk; or
  *     if further on in the file a fragment of this segment says that its record was: `synced` in its head is past the record's number.
  * So of a log that is in use damage to the records that shared the last sync cannot be told from a torn tail, nor can a file whose end was taken
- * away; all before can. A hole in what was not synced, with right fragments behind it, is a torn tail.
- * A last segment with no more than a head that is not right was never begun: it is removed. */
+ * away; all before can. A hole in what was not synced, with right fragments behind it, is a torn tail. */
 #ifndef IVM__LOG_READ_H
 #define IVM__LOG_READ_H
 

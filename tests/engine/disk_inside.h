@@ -6,10 +6,8 @@
 
 #include "disk_model.h"
 
-#define FILES_MAX 4096
 #define HANDLES_MAX 16
 #define NAMES_MAX 64
-#define CHANGES_MAX 1024
 #define HANDLE_DIRECTORY (-2)
 #define HANDLE_ABOVE (-3)
 #define HANDLE_FREE (-1)
@@ -28,7 +26,7 @@ typedef struct file_change {
 typedef struct model_file {
     model_content seen, kept; /* as calls see it; as it is on the disk */
     file_change *changes;
-    uint32_t changes_count;
+    uint32_t changes_count, changes_capacity;
 } model_file;
 
 typedef struct model_name {
@@ -60,11 +58,11 @@ struct disk_model {
     bool faulted, dead;   /* faulted: the fault that was armed has come */
     bool now;             /* it came in the call under way */
     bool made, made_kept; /* the directory */
-    model_file *list[FILES_MAX];
-    int count;
+    model_file **list;
+    uint32_t count, capacity;
     model_names seen, kept;
-    name_change name_changes[CHANGES_MAX];
-    uint32_t name_changes_count;
+    name_change *name_changes;
+    uint32_t name_changes_count, name_changes_capacity;
     model_handle handles[HANDLES_MAX];
 };
 

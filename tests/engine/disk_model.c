@@ -24,16 +24,30 @@ static void *room(size_t size)
     return bytes;
 }
 
+/* The array, with room for one more. */
+static void *grown(void *array, uint32_t *capacity, uint32_t count, size_t item_size)
+{
+    if (count < *capacity) {
+        return array;
+    }
+    *capacity = count ? 2 * count : 4;
+    array = realloc(array, *capacity * item_size);
+    if (!array) {
+        abort();
+    }
+    return array;
+}
+
 static void content_reserve(model_content *content, uint64_t size)
 {
     if (size > content->capacity) {
         uint64_t capacity = size < 2 * content->capacity ? 2 * content->capacity : size;
-        uint8_t *grown = room(capacity);
+        uint8_t *moved = room(capacity);
         if (content->capacity) {
-            memcpy(grown, content->bytes, content->capacity);
+            memcpy(moved, content->bytes, content->capacity);
         }
         free(content->bytes);
-        content->bytes = grown;
+        content->bytes = moved;
         content->capacity = capacity;
     }
 }
@@ -83,9 +97,9 @@ static void changes_forget(model_file *file)
 
 int disk_file_make(disk_model *disk)
 {
-    assert(disk->count < FILES_MAX);
+    disk->list = grown(disk->list, &disk->capacity, disk->count, sizeof(model_file *));
     disk->list[disk->count] = room(sizeof(model_file));
-    return disk->count++;
+    return (int)disk->count++;
 }
 
 int disk_name_find(const model_names *names, const char *text)
@@ -127,7 +141,7 @@ static void name_change_make(model_names *names, const name_change *change)
 
 void disk_name_change(disk_model *disk, const char *from, const char *to, int file)
 {
-    assert(disk->name_changes_count < CHANGES_MAX);
+    disk->name_changes = grown(disk->name_changes, &disk->name_changes_capacity, disk->name_changes_count, sizeof *disk->name_changes);
     name_change *change = &disk->name_changes[disk->name_changes_count++];
     snprintf(change->from, sizeof change->from, "%s", from);
     snprintf(change->to, sizeof change->to, "%s", to);
@@ -142,10 +156,7 @@ void disk_file_change(model_file *file, const uint8_t *bytes, uint64_t at, uint6
         change.bytes = room(size);
         memcpy(change.bytes, bytes, size);
     }
-    assert(file->changes_count < CHANGES_MAX);
-    if (!file->changes) {
-        file->changes = room(CHANGES_MAX * sizeof *file->changes);
-    }
+    file->changes = grown(file->changes, &file->changes_capacity, file->changes_count, sizeof *file->changes);
     file->changes[file->changes_count++] = change;
     change_make(&file->seen, &change);
 }
@@ -254,7 +265,7 @@ void disk_restart(disk_model *disk)
 void disk_reboot(disk_model *disk)
 {
     model_mood mood = (model_mood)disk_draw(disk, 4);
-    for (int i = 0; i < disk->count; i++) {
+    for (uint32_t i = 0; i < disk->count; i++) {
         disk_file_settle(disk, disk->list[i], mood);
         content_copy(&disk->list[i]->seen, &disk->list[i]->kept);
     }
@@ -271,7 +282,7 @@ void disk_reboot(disk_model *disk)
 bool disk_is_unsettled(const disk_model *disk)
 {
     bool unsettled = disk->name_changes_count || disk->made != disk->made_kept;
-    for (int i = 0; i < disk->count; i++) {
+    for (uint32_t i = 0; i < disk->count; i++) {
         unsettled = unsettled || disk->list[i]->changes_count;
     }
     return unsettled;
@@ -290,13 +301,15 @@ disk_model *disk_create(uint64_t seed)
 
 void disk_free(disk_model *disk)
 {
-    for (int i = 0; i < disk->count; i++) {
+    for (uint32_t i = 0; i < disk->count; i++) {
         changes_forget(disk->list[i]);
         free(disk->list[i]->changes);
         free(disk->list[i]->seen.bytes);
         free(disk->list[i]->kept.bytes);
         free(disk->list[i]);
     }
+    free(disk->list);
+    free(disk->name_changes);
     free(disk);
 }
 

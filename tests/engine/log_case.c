@@ -25,17 +25,31 @@ uint64_t log_case_draw(log_case *self, uint64_t below)
     return draw(&self->random, below);
 }
 
+static void allocator_init(log_case *self)
+{
+    test_allocator_init(&self->allocator);
+    ivm_allocator functions = test_allocator_functions(&self->allocator);
+    ivm__memory_init(&self->memory, &functions);
+}
+
 void log_case_init(log_case *self, uint64_t seed)
 {
     static const uint64_t segment_bytes[] = { 0, 1, 500, 500, 3000, 3000, 20000 };
     memset(self, 0, sizeof *self);
     self->random = mix(seed + 1) | 1;
     self->disk = disk_create(mix(seed));
-    test_allocator_init(&self->allocator);
-    ivm_allocator functions = test_allocator_functions(&self->allocator);
-    ivm__memory_init(&self->memory, &functions);
+    allocator_init(self);
     self->options = (ivm__log_options){ .files = disk_files(self->disk),
                                         .segment_bytes = segment_bytes[log_case_draw(self, sizeof segment_bytes / 8)] };
+}
+
+void log_case_copy(log_case *self, const log_case *from, uint64_t seed)
+{
+    cr_assert_null(from->log);
+    *self = *from;
+    self->disk = disk_copy(from->disk, mix(seed));
+    self->options.files = disk_files(self->disk);
+    allocator_init(self);
 }
 
 void log_case_deinit(log_case *self)
@@ -163,7 +177,7 @@ static void state_judge(log_case *self)
     char names[64][40];
     uint64_t bytes = 0, size, first;
     for (uint32_t i = disk_names(self->disk, names, 64); i-- > 0;) {
-        if (strncmp(names[i], "log-", 4) == 0) {
+        if (strncmp(names[i], "log-", 4) == 0 && strlen(names[i]) == 20) {
             first = strtoull(names[i] + 4, NULL, 16);
             (void)disk_bytes(self->disk, names[i], &size);
             bytes += first >= state.checkpoint ? size : 0;
@@ -309,7 +323,7 @@ ivm_status log_case_checkpoint_end(log_case *self)
 static ivm_status append_abandoned(log_case *self)
 {
     ivm__sink *sink;
-    uint64_t id = log_case_id(self, log_case_draw(self, 60) == 0);
+    uint64_t id = log_case_id(self, log_case_draw(self, 100) == 0);
     ivm_status status = ivm__log_append_begin(self->log, 1, &sink, &self->error);
     if (status == IVM_OK) {
         status = sink_fill(sink, id, log_case_record_size(id));
@@ -335,7 +349,7 @@ static ivm_status step(log_case *self)
 {
     uint64_t drawn = log_case_draw(self, 100);
     if (drawn < 55) {
-        return log_case_append(self, log_case_id(self, log_case_draw(self, 150) == 0));
+        return log_case_append(self, log_case_id(self, log_case_draw(self, 600) == 0));
     }
     if (drawn < 72) {
         return log_case_sync(self);

@@ -28,6 +28,8 @@ typedef struct log_case {
 
 void log_case_init(log_case *self, uint64_t seed);
 void log_case_deinit(log_case *self);
+/* A closed one, over a copy of its disk with everything on it. */
+void log_case_copy(log_case *self, const log_case *from, uint64_t seed);
 uint64_t log_case_draw(log_case *self, uint64_t below);
 uint32_t log_case_record_size(uint64_t id);
 uint8_t log_case_kind(uint64_t id);
