@@ -1,6 +1,6 @@
 /* ivm keeps joins and aggregates over changing tables up to date. Read on in: status.h (codes, errors), value.h (types, values, column
  * arrays), engine.h (engines, tables, foreign keys), batch.h (changes, pushing), plan.h (what a view computes), view.h (views,
- * snapshots, explain). */
+ * snapshots, explain), checkpoint.h (engines as streams of bytes), durable.h (engines that live in a directory). */
 #ifndef IVM_H
 #define IVM_H
 
