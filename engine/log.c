@@ -137,8 +137,10 @@ void ivm__log_close(ivm__log *log)
         return;
     }
     ivm__log_append_abandon(log);
-    ivm_status status = log->reader.ended ? ivm__log_sync(log, NULL) : IVM_OK;
-    (void)status; /* what was not on the disk was promised to nobody */
+    if (log->reader.ended && !log->read_only && ivm__log_sync(log, NULL) == IVM_OK) {
+        ivm_status status = ivm__log_segment_mark(log, NULL);
+        (void)status; /* it is none of what was promised */
+    }
     ivm__log_checkpoint_abandon(log);
     ivm__log_reader_close(log);
     ivm__file_close(&log->segment.file);
@@ -268,6 +270,7 @@ ivm_status ivm__log_append_end(ivm__log *log, ivm_error *error)
     log->state.log_bytes += record->at - log->segment.size;
     pthread_mutex_unlock(&log->lock);
     log->segment.size = record->at;
+    log->segment.marked = false;
     return IVM_OK;
 }
 
@@ -292,7 +295,7 @@ static ivm_status record_find(ivm__log *log, uint64_t sequence, uint64_t *at, iv
                              (unsigned long long)*at, log->directory.path);
         }
         *at += sizeof fragment + ivm__fragment_padded(fragment.size);
-        number += (fragment.flags & IVM__FRAGMENT_LAST) != 0;
+        number += ivm__fragment_ends_record(&fragment);
     }
     return IVM_OK;
 }

@@ -52,7 +52,8 @@ const ivm__log_recovery *ivm__log_recovery_of(const ivm__log *log);
 /* A record: begin, write its payload to the sink (any number of bytes, 0 too), then end: it is with the system then; or abandon: it is as if it
  * had not begun. Where begin, a write or end failed, it has been abandoned (abandoning once more does nothing): io or out_of_memory, and later
  * ones may go through; where cutting the file back failed too, the log is broken. begin may end the segment: then all before is synced, which
- * happens while unsynced records are there only past twice the segment's size, and after one was cut back. The sink's texts go to begin's `error`. */
+ * happens while unsynced records are there only past twice the segment's size. After one was cut back, or the log was not closed, it ends too: what
+ * was cut off can then never come up again. The sink's texts go to begin's `error`. */
 ivm_status ivm__log_append_begin(ivm__log *log, uint8_t kind, ivm__sink **sink, ivm_error *error) IVM_MUST_CHECK;
 ivm_status ivm__log_append_end(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;
 void ivm__log_append_abandon(ivm__log *log);
@@ -65,7 +66,7 @@ ivm_status ivm__log_sync(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;
 bool ivm__log_broken(const ivm__log *log);
 
 /* A checkpoint of the records so far: begin syncs them, starts a new segment and gives the sink of a file that does not count yet; end puts it on
- * the disk, makes it the newest and removes what it stands for; abandon removes it. Where begin, a write or end failed it has been abandoned
+ * the disk, makes it the newest and removes what it stands for; abandon removes it. The sink's texts go to begin's `error`. Where begin, a write or end failed it has been abandoned
  * (abandoning once more does nothing), and the one before counts; only begin's sync can break the log. A second at a time: in_use.
  * A failure of end may leave either the newest: both give the same records. */
 ivm_status ivm__log_checkpoint_begin(ivm__log *log, ivm__sink **sink, ivm_error *error) IVM_MUST_CHECK;
@@ -81,7 +82,8 @@ typedef struct ivm__log_state {
     bool broken;
 } ivm__log_state;
 ivm__log_state ivm__log_state_of(const ivm__log *log);
-/* Syncs what was not (unless broken), abandons what is open, gives the lock back last. NULL is fine. */
+/* Syncs what was not (unless broken), marks the end, so that damage to any record can be told from then on, abandons what is open, gives the lock back
+ * last. NULL is fine. Cost: two syncs where something was appended. */
 void ivm__log_close(ivm__log *log);
 
 #endif

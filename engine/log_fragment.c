@@ -76,9 +76,19 @@ void ivm__fragment_seal(ivm__fragment *fragment, const void *bytes, uint64_t seg
 bool ivm__fragment_is_sound(const ivm__fragment *fragment, uint64_t segment)
 {
     bool first = fragment->flags & IVM__FRAGMENT_FIRST, last = fragment->flags & IVM__FRAGMENT_LAST;
-    return fragment->magic == FRAGMENT_MAGIC && fragment->hash == fragment_hash(fragment, segment) && fragment->kind && !fragment->zero &&
-           fragment->flags <= (IVM__FRAGMENT_FIRST | IVM__FRAGMENT_LAST) && first == (fragment->index == 0) &&
-           (last ? fragment->size <= IVM__FRAGMENT_BYTES : fragment->size == IVM__FRAGMENT_BYTES);
+    if (fragment->magic != FRAGMENT_MAGIC || fragment->hash != fragment_hash(fragment, segment) || fragment->zero ||
+        fragment->flags > (IVM__FRAGMENT_FIRST | IVM__FRAGMENT_LAST) || first != (fragment->index == 0)) {
+        return false;
+    }
+    if (!fragment->kind) {
+        return first && last && fragment->size == 0;
+    }
+    return last ? fragment->size <= IVM__FRAGMENT_BYTES : fragment->size == IVM__FRAGMENT_BYTES;
+}
+
+bool ivm__fragment_ends_record(const ivm__fragment *fragment)
+{
+    return fragment->kind && (fragment->flags & IVM__FRAGMENT_LAST);
 }
 
 bool ivm__fragment_has(const ivm__fragment *fragment, const void *bytes, uint64_t hash_before)

@@ -10,6 +10,7 @@
  * was written: that tells damage from a torn tail. Every fragment of a record but its last has IVM__FRAGMENT_BYTES of payload.
  * Hashes: XXH3-64 of the bytes before them, seeded with the directory's number in a segment's head, the segment's in a fragment, 0 in a
  * checkpoint's head; a payload's with its zeros, seeded with the payload's hash before it in its record, in the first with the segment's number.
+ * A fragment of kind 0 is no record but a mark behind one: it has no payload, and says of the records before its sequence that they are on the disk.
  * A fragment's head is judged alone, so that looking for one in a damaged file costs time in proportion to the file. */
 #ifndef IVM__LOG_FRAGMENT_H
 #define IVM__LOG_FRAGMENT_H
@@ -68,6 +69,7 @@ const char *ivm__head_found_text(ivm__head_found found);
 void ivm__fragment_seal(ivm__fragment *fragment, const void *bytes, uint64_t segment, uint64_t hash_before);
 /* Whether it is a fragment's head that was written into this segment. */
 bool ivm__fragment_is_sound(const ivm__fragment *fragment, uint64_t segment);
+bool ivm__fragment_ends_record(const ivm__fragment *fragment); /* it is the last of a record, and no mark */
 bool ivm__fragment_has(const ivm__fragment *fragment, const void *bytes, uint64_t hash_before);
 
 #endif

@@ -13,7 +13,8 @@ typedef struct ivm__log_segment {
     ivm__file file;
     uint64_t id, first; /* first: the number of its first record */
     uint64_t size;      /* of the head and the whole records; the file may have more behind */
-    bool cut;           /* there were records behind them once: nothing may be appended here */
+    bool cut;           /* there may have been records behind them once: nothing may be appended here */
+    bool marked;        /* a mark is behind the last record */
 } ivm__log_segment;
 
 /* The record that is being appended. Its fragment under way lies in the buffer, behind room for the fragment's head. */
@@ -101,6 +102,9 @@ ivm_status ivm__log_segment_next(ivm__log *log, ivm_error *error) IVM_MUST_CHECK
 /* Cuts it back to its whole records, so that no crash brings back what was behind them: not even when the file grows again over the same places
  * of the disk and loses what it wrote there, for it does not. A failure breaks the log. */
 ivm_status ivm__log_segment_cut(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;
+/* A mark behind the last record, where all are known to be on the disk: then damage to any of them can be told. Not where the segment has none, was cut, or
+ * has one already. */
+ivm_status ivm__log_segment_mark(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;
 /* Every record is on the disk, whether that was known or not. A failure breaks the log. */
 ivm_status ivm__log_segment_sync(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;
 

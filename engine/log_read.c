@@ -111,6 +111,15 @@ static ivm_status segment_judge(ivm__log *log, ivm__log_segment *segment, uint64
     return IVM_OK;
 }
 
+/* Goes on to `end` in the segment under way. */
+static void passed(ivm__log *log, uint64_t end)
+{
+    pthread_mutex_lock(&log->lock);
+    log->state.log_bytes += end - log->segment.size;
+    pthread_mutex_unlock(&log->lock);
+    log->segment.size = end;
+}
+
 /* Takes over the segment if its head is right; closes it otherwise. */
 static ivm_status segment_enter(ivm__log *log, ivm__log_segment *segment, ivm_error *error)
 {
@@ -126,9 +135,10 @@ static ivm_status segment_enter(ivm__log *log, ivm__log_segment *segment, ivm_er
         return status;
     }
     ivm__file_close(&log->segment.file);
+    passed(log, reader->size);
     log->segment = *segment;
-    log->segment.size = sizeof(ivm__segment_head);
-    log->state.log_bytes += log->segment.size;
+    log->segment.size = 0;
+    passed(log, sizeof(ivm__segment_head));
     reader->size = size;
     reader->window_size = 0;
     return IVM_OK;
@@ -320,7 +330,7 @@ static ivm_status unknown_find(ivm__log *log, uint64_t *at, ivm_error *error)
         IVM_TRY(window_take(log, *at, sizeof fragment, &bytes, error));
         memcpy(&fragment, bytes, sizeof fragment);
         *at += sizeof fragment + ivm__fragment_padded(fragment.size);
-        number += (fragment.flags & IVM__FRAGMENT_LAST) != 0;
+        number += ivm__fragment_ends_record(&fragment);
     }
     return IVM_OK;
 }
@@ -349,11 +359,12 @@ static ivm_status recovery_settle(ivm__log *log, ivm_error *error)
     if (reader->torn) {
         IVM_TRY(ivm__file_truncate(&log->segment.file, log->segment.size, error));
         reader->size = log->segment.size;
-        log->segment.cut = true;
     }
     IVM_TRY(tail_rewrite(log, error));
     IVM_TRY(ivm__file_sync(&log->segment.file, error));
     IVM_TRY(ivm__directory_sync(&log->directory, error));
+    /* Whoever opened it before this may have cut it: one that was closed without a mark too. */
+    log->segment.cut = reader->torn || !(log->segment.marked || log->recovery.created);
     ivm__directory_drop(&log->directory, log->recovery.checkpoint, true);
     return IVM_OK;
 }
@@ -369,28 +380,51 @@ static ivm_status recovery_end(ivm__log *log, ivm_error *error)
     return IVM_OK;
 }
 
+/* What is in a segment behind the last record before the next one's first does not count. */
+static bool segment_is_over(const ivm__log *log)
+{
+    const ivm__log_reader *reader = &log->reader;
+    const ivm__directory_list *list = &reader->list;
+    return !log->segment.file.directory ||
+           (reader->next < list->segments_count && (list->segments[reader->next] == reader->record || log->segment.size == reader->size));
+}
+
+/* To the segment that has the next record or mark; *more false: there is none. */
+static ivm_status segment_find(ivm__log *log, bool *more, ivm_error *error)
+{
+    while (segment_is_over(log)) {
+        IVM_TRY(segment_follow(log, error));
+    }
+    *more = log->segment.size < log->reader.size;
+    return IVM_OK;
+}
+
 /* Judges the next record: *end is where it ends, or 0: there is none. */
 static ivm_status record_next(ivm__log *log, uint8_t *kind, uint64_t *end, ivm_error *error)
 {
     ivm__log_reader *reader = &log->reader;
-    const char *wrong = NULL;
     *end = 0;
-    while (!log->segment.file.directory || (log->segment.size == reader->size && reader->next < reader->list.segments_count)) {
-        IVM_TRY(segment_follow(log, error));
+    for (bool more = true;;) {
+        IVM_TRY(segment_find(log, &more, error));
+        if (!more) {
+            return IVM_OK;
+        }
+        const char *wrong = NULL;
+        uint64_t at = log->segment.size;
+        ivm__fragment last;
+        IVM_TRY(record_judge(log, &at, &last, &wrong, error));
+        if (wrong) {
+            return tail_judge(log, at, wrong, error);
+        }
+        reader->known = last.synced;
+        log->segment.marked = !last.kind;
+        if (last.kind) {
+            *kind = last.kind;
+            *end = at;
+            return IVM_OK;
+        }
+        passed(log, at);
     }
-    if (log->segment.size == reader->size) {
-        return IVM_OK;
-    }
-    uint64_t at = log->segment.size;
-    ivm__fragment last;
-    IVM_TRY(record_judge(log, &at, &last, &wrong, error));
-    if (wrong) {
-        return tail_judge(log, at, wrong, error);
-    }
-    reader->known = last.synced;
-    *kind = last.kind;
-    *end = at;
-    return IVM_OK;
 }
 
 /* Goes past the record that was given last. */
@@ -398,7 +432,7 @@ static void record_leave(ivm__log *log)
 {
     ivm__log_record_feed *feed = &log->reader.feed;
     if (feed->log) {
-        log->segment.size = feed->end;
+        passed(log, feed->end);
         log->reader.record++;
         feed->log = NULL;
     }
@@ -418,7 +452,6 @@ ivm_status ivm__log_record_read(ivm__log *log, uint8_t *kind, ivm__feed **feed, 
     }
     pthread_mutex_lock(&log->lock);
     log->state.sequence++;
-    log->state.log_bytes += end - log->segment.size;
     pthread_mutex_unlock(&log->lock);
     reader->feed = (ivm__log_record_feed){ .feed = { record_feed_read, error }, .log = log, .at = log->segment.size, .end = end };
     *feed = &reader->feed.feed;

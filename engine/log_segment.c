@@ -81,3 +81,25 @@ ivm_status ivm__log_segment_sync(ivm__log *log, ivm_error *error)
     pthread_mutex_unlock(&log->lock);
     return IVM_OK;
 }
+
+ivm_status ivm__log_segment_mark(ivm__log *log, ivm_error *error)
+{
+    ivm__log_segment *segment = &log->segment;
+    ivm__log_state state = ivm__log_state_of(log);
+    if (segment->cut || segment->marked || segment->first == state.sequence || state.synced < state.sequence) {
+        return IVM_OK;
+    }
+    ivm__fragment mark = { .flags = IVM__FRAGMENT_FIRST | IVM__FRAGMENT_LAST, .sequence = state.sequence, .synced = state.sequence };
+    ivm__fragment_seal(&mark, &mark, segment->id, segment->id);
+    ivm_status status = ivm__file_write(&segment->file, &mark, sizeof mark, segment->size, error);
+    if (status != IVM_OK) {
+        ivm_status cut = ivm__log_segment_cut(log, NULL);
+        return cut == IVM_OK ? status : cut;
+    }
+    segment->size += sizeof mark;
+    segment->marked = true;
+    pthread_mutex_lock(&log->lock);
+    log->state.log_bytes += sizeof mark;
+    pthread_mutex_unlock(&log->lock);
+    return ivm__log_segment_sync(log, error);
+}

@@ -199,7 +199,7 @@ static int model_sync(void *context, int handle)
     } else if (what == HANDLE_DIRECTORY) {
         disk_names_settle(disk, mood);
     } else {
-        disk_file_settle(disk, file_of(disk, handle), mood);
+        disk_file_settle(disk, file_of(disk, handle), mood, true);
     }
     return failed;
 }

@@ -75,8 +75,8 @@ int disk_name_find(const model_names *names, const char *text); /* -1: none */
 /* Seen at once, noted for the disk. */
 void disk_name_change(disk_model *disk, const char *from, const char *to, int file);
 void disk_file_change(model_file *file, const uint8_t *bytes, uint64_t at, uint64_t size);
-/* What was noted gets to the disk, as the mood is. */
-void disk_file_settle(disk_model *disk, model_file *file, model_mood mood);
+/* What was noted gets to the disk, as the mood is. journal: sizes that were set do, whatever the mood. */
+void disk_file_settle(disk_model *disk, model_file *file, model_mood mood, bool journal);
 void disk_names_settle(disk_model *disk, model_mood mood);
 void disk_calls_set(disk_model *disk);
 

@@ -213,7 +213,7 @@ static void write_tear(disk_model *disk, model_content *kept, const file_change 
     }
 }
 
-void disk_file_settle(disk_model *disk, model_file *file, model_mood mood)
+void disk_file_settle(disk_model *disk, model_file *file, model_mood mood, bool journal)
 {
     uint32_t left = file->changes_count ? (uint32_t)disk_draw(disk, file->changes_count + 1) : 0;
     for (uint32_t i = 0; i < file->changes_count; i++) {
@@ -221,7 +221,7 @@ void disk_file_settle(disk_model *disk, model_file *file, model_mood mood)
         bool torn = change->bytes && mood != ALL && mood != NONE && (mood == ANY ? disk_draw(disk, 3) == 0 : left == 0);
         if (torn) {
             write_tear(disk, &file->kept, change);
-        } else if (is_kept(disk, mood, &left)) {
+        } else if (is_kept(disk, mood, &left) || (journal && !change->bytes)) {
             change_make(&file->kept, change);
         } else if (change->bytes && mood == ANY && disk_draw(disk, 3) == 0) {
             write_lose(disk, &file->kept, change->at + change->size);
@@ -266,7 +266,7 @@ void disk_reboot(disk_model *disk)
 {
     model_mood mood = (model_mood)disk_draw(disk, 4);
     for (uint32_t i = 0; i < disk->count; i++) {
-        disk_file_settle(disk, disk->list[i], mood);
+        disk_file_settle(disk, disk->list[i], mood, false);
         content_copy(&disk->list[i]->seen, &disk->list[i]->kept);
     }
     disk_names_settle(disk, mood);

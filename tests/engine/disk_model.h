@@ -2,7 +2,7 @@
  * sync has taken it to the disk. When the power goes, each noted one is, at random, kept, dropped or (a write) torn in sectors of 512 bytes; a write
  * that made the file longer may leave its size and not its bytes: then zeros, noise or what once stood there come up. Names are made, renamed and
  * removed apart from the files they stand for, and the directory itself is gone unless the one above was synced. A sync of a file that
- * fails has taken some to the disk and forgotten the rest: they are seen as before until the power goes, and syncing again succeeds and writes
+ * fails has taken some writes to the disk and forgotten the rest: they are seen as before until the power goes, and syncing again succeeds and writes
  * nothing, as systems do.
  *
  * The n-th call can be made the last before the power goes, or fail. Not for several threads. */

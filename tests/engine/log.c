@@ -100,26 +100,43 @@ Test(engine_log, records_of_all_sizes)
     }
 }
 
-Test(engine_log, a_segment_ends_when_all_of_it_is_on_the_disk_or_past_twice_its_size)
+/* The sizes of all segments but the last are at least the first, and less than the second and a record. */
+static void segments_judge(log_case *with, uint64_t least, uint64_t most)
+{
+    char names[64][40];
+    uint32_t segments = 0;
+    uint64_t size = 0, largest_record = 2600;
+    for (uint32_t i = disk_names(with->disk, names, 64); i-- > 0;) {
+        if (strncmp(names[i], "log-", 4) == 0 && segments++) {
+            (void)disk_bytes(with->disk, names[i], &size);
+            cr_assert(least <= size && size < most + largest_record, "%s has %lu bytes", names[i], (unsigned long)size);
+        }
+    }
+    cr_assert_gt(segments, 4);
+}
+
+Test(engine_log, a_segment_ends_when_all_of_it_is_on_the_disk)
 {
     log_case with;
     fresh(&with, 2000);
-    append(&with, 1);
-    for (uint32_t i = 0; i < 30; i++) {
+    for (uint32_t i = 0; i < 60; i++) {
         append(&with, 1);
         cr_assert_eq(log_case_sync(&with), IVM_OK);
     }
-    uint32_t synced = files_count(&with, "log-");
-    cr_assert_gt(synced, 2);
-    while (files_count(&with, "log-") < synced + 2) {
-        uint64_t bytes = ivm__log_state_of(with.log).log_bytes, syncs = ivm__log_state_of(with.log).syncs;
-        uint32_t files = files_count(&with, "log-");
-        append(&with, 1);
-        if (files_count(&with, "log-") > files + (ivm__log_state_of(with.log).synced == 31)) {
-            cr_assert_gt(ivm__log_state_of(with.log).syncs, syncs, "%lu bytes", (unsigned long)bytes);
-        }
-    }
-    reopened(&with, with.appended);
+    cr_assert_eq(ivm__log_state_of(with.log).syncs, 60);
+    segments_judge(&with, 2000, 2000);
+    reopened(&with, 60);
+    log_case_deinit(&with);
+}
+
+Test(engine_log, a_segment_that_nobody_syncs_ends_past_twice_its_size)
+{
+    log_case with;
+    fresh(&with, 2000);
+    append(&with, 150);
+    segments_judge(&with, 4000, 4000);
+    cr_assert_eq(ivm__log_state_of(with.log).syncs, files_count(&with, "log-") - 1);
+    reopened(&with, 150);
     log_case_deinit(&with);
 }
 
@@ -157,6 +174,36 @@ Test(engine_log, records_taken_back_do_not_come_up_again)
     cr_assert_eq(with.appended, found, "what is in a segment that has ended stays");
     reopened(&with, with.appended);
     log_case_deinit(&with);
+}
+
+/* What was cut off could come up again where the file grows over its place. */
+Test(engine_log, nothing_is_appended_where_a_tail_was_cut)
+{
+    for (uint32_t synced = 0; synced < 2; synced++) {
+        log_case with;
+        uint64_t size;
+        ivm__segment_head before, after;
+        fresh(&with, 0);
+        append(&with, synced);
+        cr_assert_eq(log_case_sync(&with), IVM_OK);
+        append(&with, 3);
+        disk_die(with.disk);
+        log_case_close(&with);
+        disk_restart(with.disk);
+        uint8_t *bytes = disk_bytes(with.disk, "log-0000000000000000", &size);
+        memcpy(&before, bytes, sizeof before);
+        bytes[ivm__fragment_padded(synced ? log_case_record_size(with.ids[0]) : 0) + 48 * synced + sizeof before] ^= 1;
+        with.synced = synced;
+        cr_assert_eq(log_case_open(&with), IVM_OK);
+        cr_assert_eq(with.found, synced);
+        append(&with, 1);
+        bytes = disk_bytes(with.disk, synced ? "log-0000000000000001" : "log-0000000000000000", &size);
+        cr_assert_not_null(bytes);
+        memcpy(&after, bytes, sizeof after);
+        cr_assert_neq(after.segment, before.segment);
+        reopened(&with, synced + 1);
+        log_case_deinit(&with);
+    }
 }
 
 Test(engine_log, checkpoints_stand_for_what_was_before)
@@ -242,14 +289,12 @@ Test(engine_log, reading_only_changes_nothing)
     uint64_t size;
     fresh(&with, 300);
     append(&with, 9);
+    disk_die(with.disk);
     log_case_close(&with);
-    uint8_t *bytes = disk_bytes(with.disk, "log-0000000000000000", &size);
-    cr_assert_not_null(bytes);
+    disk_restart(with.disk);
     disk_put(with.disk, "checkpoint-0000000000000007.new", "half", 4);
     char names[64][40];
-    uint32_t last = disk_names(with.disk, names, 64) - 2; /* the last segment: the name behind it is "lock" */
-    bytes = disk_bytes(with.disk, names[last + 1], &size);
-    bytes = strncmp(names[last + 1], "log-", 4) == 0 ? bytes : disk_bytes(with.disk, names[last], &size);
+    uint8_t *bytes = disk_bytes(with.disk, names[disk_names(with.disk, names, 64) - 1], &size); /* the last segment */
     bytes[size - 1] ^= 1;
     uint64_t changes = disk_changes(with.disk);
     with.options.read_only = true;

@@ -46,7 +46,8 @@ static void segment_begin(damage_case *self, bool checkpoint)
     self->at[self->with.appended] = HEAD;
 }
 
-static void damage_init(damage_case *self, uint64_t seed)
+/* Its process is killed, or it is closed. */
+static void damage_init(damage_case *self, uint64_t seed, bool closed)
 {
     log_case *with = &self->with;
     memset(self, 0, sizeof *self);
@@ -62,7 +63,9 @@ static void damage_init(damage_case *self, uint64_t seed)
     append(self, 3);
     cr_assert_eq(log_case_sync(with), IVM_OK);
     append(self, 3);
-    disk_die(with->disk);
+    if (!closed) {
+        disk_die(with->disk);
+    }
     log_case_close(with);
     disk_restart(with->disk);
 }
@@ -150,7 +153,7 @@ Test(engine_log_damage, every_byte_flipped)
     static const char *const names[] = { FIRST, SECOND, LAST };
     for (uint64_t seed = 0; seed < 3; seed++) {
         damage_case self;
-        damage_init(&self, seed);
+        damage_init(&self, seed, false);
         for (uint32_t i = 0; i < 3; i++) {
             uint64_t size;
             cr_assert_not_null(disk_bytes(self.with.disk, names[i], &size));
@@ -163,10 +166,39 @@ Test(engine_log_damage, every_byte_flipped)
     }
 }
 
+/* One that was closed has a mark at its end: the last record is as safe as any. */
+Test(engine_log_damage, every_byte_of_a_log_that_was_closed_flipped)
+{
+    damage_case self;
+    uint64_t size;
+    damage_init(&self, 20, true);
+    (void)disk_bytes(self.with.disk, LAST, &size);
+    cr_assert_eq(size, self.at[RECORDS] + sizeof(ivm__fragment));
+    for (uint64_t at = 0; at < size * 8; at++) {
+        log_case with;
+        log_case_copy(&with, &self.with, at);
+        disk_bytes(with.disk, LAST, &size)[at / 8] ^= (uint8_t)(1 << at % 8);
+        if (at / 8 < self.at[RECORDS]) {
+            corrupt(&with, LAST, 0, at / 8);
+        } else {
+            torn(&self, &with, RECORDS, size);
+        }
+        log_case_deinit(&with);
+    }
+    for (uint32_t i = 0; i < 3; i++) { /* closed again and again: one mark */
+        cr_assert_eq(log_case_open(&self.with), IVM_OK);
+        cr_assert_eq(self.with.found, RECORDS);
+        log_case_close(&self.with);
+    }
+    (void)disk_bytes(self.with.disk, LAST, &size);
+    cr_assert_eq(size, self.at[RECORDS] + sizeof(ivm__fragment));
+    log_case_deinit(&self.with);
+}
+
 Test(engine_log_damage, every_byte_of_a_checkpoints_head_flipped)
 {
     damage_case self;
-    damage_init(&self, 3);
+    damage_init(&self, 3, false);
     for (uint64_t at = 0; at < sizeof(ivm__checkpoint_head) * 8; at++) {
         log_case with;
         uint64_t size;
@@ -185,7 +217,7 @@ static void cut(const damage_case *self, const char *name, uint64_t size)
     log_case_copy(&with, &self->with, size);
     const uint8_t *bytes = disk_bytes(with.disk, name, &whole);
     disk_put(with.disk, name, bytes, size);
-    if (strcmp(name, LAST) == 0 && size >= HEAD) {
+    if (strcmp(name, LAST) == 0 && size >= HEAD) { /* of a file whose end was taken away nobody can say that it was longer */
         torn(self, &with, size == whole ? RECORDS : record_of(self, size), size);
     } else {
         cr_assert_not_null(strstr(opened(&with, IVM_CORRUPT), "log-"));
@@ -193,12 +225,11 @@ static void cut(const damage_case *self, const char *name, uint64_t size)
     log_case_deinit(&with);
 }
 
-/* Of a file whose end was taken away nobody can say that it was longer. */
 Test(engine_log_damage, every_segment_cut_at_every_length)
 {
     static const char *const names[] = { FIRST, SECOND, LAST };
     damage_case self;
-    damage_init(&self, 4);
+    damage_init(&self, 4, false);
     for (uint32_t i = 0; i < 3; i++) {
         uint64_t size;
         cr_assert_not_null(disk_bytes(self.with.disk, names[i], &size));
@@ -212,7 +243,7 @@ Test(engine_log_damage, every_segment_cut_at_every_length)
 Test(engine_log_damage, checkpoints_cut)
 {
     damage_case self;
-    damage_init(&self, 5);
+    damage_init(&self, 5, false);
     for (uint64_t size = 0; size < sizeof(ivm__checkpoint_head); size++) {
         log_case with;
         uint64_t whole;
@@ -234,7 +265,7 @@ Test(engine_log_damage, a_checkpoint_with_more_behind_it)
     uint64_t size;
     uint8_t byte, kind;
     ivm_error error = IVM_ERROR_INIT;
-    damage_init(&self, 6);
+    damage_init(&self, 6, false);
     cr_assert_eq(ivm__log_open(LOG_CASE_PATH, &self.with.options, &self.with.memory, &log, &error), IVM_OK);
     cr_assert_eq(ivm__log_checkpoint_read(log, &feed, &error), IVM_OK);
     (void)disk_bytes(self.with.disk, NEWEST, &size);
@@ -270,7 +301,7 @@ static void rearranged(const damage_case *self, uint64_t at_from, uint64_t at_to
 Test(engine_log_damage, records_left_out_doubled_and_changed_for_another)
 {
     damage_case self;
-    damage_init(&self, 7);
+    damage_init(&self, 7, false);
     const uint64_t *at = self.at;
     rearranged(&self, at[9], at[10], 0, 0);
     rearranged(&self, at[8], at[9], 0, 0);
@@ -283,7 +314,7 @@ Test(engine_log_damage, records_left_out_doubled_and_changed_for_another)
 Test(engine_log_damage, bytes_behind_the_end)
 {
     damage_case self;
-    damage_init(&self, 8);
+    damage_init(&self, 8, false);
     for (uint32_t i = 0; i < 200; i++) {
         log_case with;
         uint64_t size;
@@ -299,8 +330,8 @@ Test(engine_log_damage, bytes_behind_the_end)
         disk_put(with.disk, i % 3 ? LAST : SECOND, made, size + more);
         if (i % 3) {
             torn(&self, &with, RECORDS, size + more);
-        } else {
-            corrupt(&with, SECOND, size, size);
+        } else { /* where the next segment begins tells that they are none of it */
+            torn(&self, &with, RECORDS, self.at[RECORDS]);
         }
         free(made);
         log_case_deinit(&with);
@@ -316,7 +347,7 @@ Test(engine_log_damage, files_missing)
     static const char *const texts[] = { FIRST ": it is missing", LAST ": byte 0: the segment before it, " FIRST, "no checkpoint" };
     damage_case self;
     log_case with;
-    damage_init(&self, 9);
+    damage_init(&self, 9, false);
     for (uint32_t i = 0; i < 3; i++) {
         log_case_copy(&with, &self.with, i);
         disk_take_off(with.disk, names[i]);
@@ -342,7 +373,7 @@ Test(engine_log_damage, segments_doubled)
                                               { SECOND, LAST },
                                               { LAST, FIRST } };
     damage_case self;
-    damage_init(&self, 10);
+    damage_init(&self, 10, false);
     for (uint32_t i = 0; i < sizeof doubles / sizeof *doubles; i++) {
         log_case with;
         uint64_t size;
@@ -359,8 +390,8 @@ Test(engine_log_damage, files_of_another_directory)
 {
     static const char *const names[] = { FIRST, SECOND, LAST, NEWEST };
     damage_case self, other;
-    damage_init(&self, 11);
-    damage_init(&other, 12);
+    damage_init(&self, 11, false);
+    damage_init(&other, 12, false);
     for (uint32_t i = 0; i < 4; i++) {
         log_case with;
         uint64_t size;
@@ -383,7 +414,7 @@ Test(engine_log_damage, what_is_old_or_half_made_lies_beside)
     static const char *const strange[] = { "LOG-0000000000000007", "log-00000000000000g7", "log-7", "log-0000000000000007.old", "notes" };
     damage_case self;
     char found[64][40];
-    damage_init(&self, 13);
+    damage_init(&self, 13, false);
     for (uint32_t i = 0; i < 6; i++) {
         disk_put(self.with.disk, names[i], "nothing", 7);
     }
@@ -401,7 +432,7 @@ Test(engine_log_damage, a_later_version)
     damage_case self;
     log_case with;
     uint64_t size;
-    damage_init(&self, 14);
+    damage_init(&self, 14, false);
     log_case_copy(&with, &self.with, 0);
     ivm__segment_head segment;
     memcpy(&segment, disk_bytes(with.disk, LAST, &size), sizeof segment);
