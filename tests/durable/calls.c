@@ -64,15 +64,19 @@ static void recovered(const story_place *place)
     OK(ivm_durable_state(engine, &status, error));
     NEED(status.checkpoint == STORY_DECLARES + 1 && status.sequence == status.checkpoint && status.synced == status.sequence);
     OK(story_push(engine, 101, error));
-    OK(story_push(engine, 103, error));
+    OK(story_push(engine, 102, error));
     ivm_view *late;
     OK(ivm_view_find(engine, "late", &late, error));
     OK(ivm_refresh_view(late, NULL, error));
     OK(ivm_durable_state(engine, &status, error));
     NEED(status.sequence == STORY_DECLARES + 4 && status.syncs > STORY_DECLARES && status.log_bytes > 0 && !status.broken);
+    ivm_batch *batch;
+    OK(ivm_batch_create(engine, &batch, error)); /* a position alone */
+    ivm_batch_position(batch, &(uint64_t){ 104 }, sizeof(uint64_t));
+    OK(ivm_push_batch(engine, batch, NULL, error));
     OK(ivm_engine_close(engine, error));
     OK(story_open(place->directory, NULL, &engine, &found, error));
-    NEED(!found.created && found.checkpoint == STORY_DECLARES + 1 && found.batches == 2 && found.changes == 1 && !found.bytes_cut);
+    NEED(!found.created && found.checkpoint == STORY_DECLARES + 1 && found.batches == 3 && found.changes == 1 && !found.bytes_cut);
     NEED(story_position(engine) == 104);
     OK(ivm_engine_close(engine, error));
 }

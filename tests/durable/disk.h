@@ -2,6 +2,8 @@
 #ifndef TEST_DURABLE_DISK_H
 #define TEST_DURABLE_DISK_H
 
+#include <stdatomic.h>
+
 #include "files.h"
 
 typedef enum disk_mishap {
@@ -13,13 +15,14 @@ typedef enum disk_mishap {
 } disk_mishap;
 
 typedef struct disk {
-    uint64_t nth, calls; /* of those that count, from 1 on; 0: never */
+    uint64_t nth;           /* of the calls that count, from 1 on; 0: never */
+    _Atomic uint64_t calls; /* that count, so far */
     disk_mishap what;
     int number;
     bool syncs_alone; /* data and name syncs alone count */
     bool pretends;    /* a sync does nothing: enough where the process alone dies */
-    bool happened;
-    uint64_t syncs;
+    _Atomic bool happened;
+    _Atomic uint64_t syncs;
     uint64_t sync_microseconds; /* each takes so long, at least */
 } disk;
 

@@ -1,5 +1,5 @@
 /* Eight threads that push to one durable engine: their pushes share syncs, each gets its own status and statistics, a batch that is refused hurts no
- * other, callbacks see every push in its order, and what was acknowledged is there again. Then a sync that fails for several pushes at once: none is
+ * other, callbacks see every push in its order, and what was acknowledged is there again, with checkpoints made meanwhile or without. Then a sync that fails for several pushes at once: none is
  * acknowledged, the engine gives nothing out any more, and the directory has all or some of them. */
 #include <errno.h>
 #include <pthread.h>
@@ -161,6 +161,52 @@ static void shared(const char *directory, uint32_t group)
     NEED(group == 1 ? syncs >= it.went : syncs < it.went);
 }
 
+typedef struct saver {
+    world *it;
+    _Atomic bool over;
+    uint64_t checkpoints;
+} saver;
+
+/* Two at once may meet: one is refused. */
+static void *saver_run(void *context)
+{
+    saver *self = context;
+    while (!atomic_load(&self->over)) {
+        ivm_error why = IVM_ERROR_INIT;
+        ivm_status status = ivm_durable_checkpoint(self->it->engine, &why);
+        NEED(status == IVM_OK || status == IVM_IN_USE);
+        self->checkpoints += status == IVM_OK;
+    }
+    return NULL;
+}
+
+/* Checkpoints that come while pushes go on. */
+static void beside_checkpoints(const char *directory)
+{
+    world it = { .under = { .pretends = true } };
+    saver savers[2] = { { .it = &it }, { .it = &it } };
+    pthread_t threads[2];
+    world_open(&it, directory, 0);
+    world_declare(&it);
+    first_row(&it);
+    for (int i = 0; i < 2; i++) {
+        NEED(pthread_create(&threads[i], NULL, saver_run, &savers[i]) == 0);
+    }
+    pushers_run(&it, PUSHES);
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&savers[i].over, true);
+        NEED(pthread_join(threads[i], NULL) == 0);
+    }
+    NEED(it.lost == 0 && !it.disorder && rows_counted(it.engine) == it.rows + 1);
+    uint64_t digest = story_digest(it.engine);
+    OK(ivm_engine_close(it.engine, error));
+    world_open(&it, directory, 0);
+    NEED(story_digest(it.engine) == digest);
+    OK(ivm_engine_close(it.engine, error));
+    printf("%llu pushes beside %llu checkpoints\n", (unsigned long long)it.went,
+           (unsigned long long)(savers[0].checkpoints + savers[1].checkpoints));
+}
+
 /* The engine gives out nothing; a closed one is opened again. */
 static void unreadable(world *it, const char *directory)
 {
@@ -214,6 +260,8 @@ int main(void)
     shared(place.directory, 3);
     story_place_clear(&place);
     shared(place.directory, 1);
+    story_place_clear(&place);
+    beside_checkpoints(place.directory);
     story_place_clear(&place);
     for (uint64_t nth = 1; nth <= 12; nth++) {
         several += lost(place.directory, nth);
