@@ -72,7 +72,7 @@ int explain_command(int argc, char **argv)
         return EXIT_USAGE;
     }
     code = EXIT_USAGE;
-    if (replay_open(&replay, &defaults)) {
+    if (replay_open(&replay, &defaults, NULL)) {
         replay_run(&replay, &file, true, &counts);
         code = name ? view_explain(&replay, name, (ivm_explain_format)format) : views_explain(&replay, &file, (ivm_explain_format)format);
         replay_close(&replay);

@@ -31,6 +31,9 @@ static const char help[] =
     "                                        missing or should not be there counts as wrong\n"
     "  --restored                            save the engine before each push and refresh, and go on from what was\n"
     "                                        saved, restored into it or into a new one in turn\n"
+    "  --durable DIR                         each engine lives in a directory, DIR/engine, made anew for each file\n"
+    "                                        and removed behind it; before each push and refresh it is closed and\n"
+    "                                        opened again\n"
     "  --digest                              a line for each file before the last: DIGEST  FILE\n"
     "\n"
     "The options are set before the first line; a file's own \"set\" lines change them from there on.\n"
@@ -126,11 +129,17 @@ static const line_handler *handler_find(const json_t *line)
     return NULL;
 }
 
+/* Goes on with the engine as it was saved, where that is wanted. */
+static ivm_status replay_again(replay_session *replay)
+{
+    return replay->restored || replay->is_durable ? replay_reopen(replay) : IVM_OK;
+}
+
 static ivm_status line_apply(replay_session *replay, const line_handler *handler, const json_t *line)
 {
     if (handler) {
-        bool reopens = replay->restored && handler->changes && !json_object_get(line, "error"); /* that tells of the step before */
-        ivm_status status = reopens ? replay_reopen(replay) : IVM_OK;
+        bool reopens = handler->changes && !json_object_get(line, "error"); /* that tells of the step before */
+        ivm_status status = reopens ? replay_again(replay) : IVM_OK;
         status = status == IVM_OK ? handler->run(replay, line) : status;
         ivm_status summed = handler->changes && replay->digest.wanted ? digest_step(replay, status) : IVM_OK;
         return summed == IVM_OK ? status : summed;
@@ -219,14 +228,14 @@ void replay_run(replay_session *replay, const scenario_file *file, bool silent, 
 
 /* ---- Engines ------------------------------------------------------------------------------------------------------------------- */
 
-bool replay_open(replay_session *replay, const ivm_engine_options *options)
+bool replay_open(replay_session *replay, const ivm_engine_options *options, const char *durable)
 {
-    ivm_error error = IVM_ERROR_INIT;
-    *replay = (replay_session){ .how = *options };
-    if (ivm_engine_open(options, &replay->engine, &error) == IVM_OK) {
+    *replay = (replay_session){ .how = *options, .durable = durable, .is_durable = durable };
+    ivm_status status = durable ? replay_durable_open(replay, true) : ivm_engine_open(options, &replay->engine, &replay->error);
+    if (status == IVM_OK) {
         return true;
     }
-    usage_error("cannot open an engine: %s: %s", ivm_status_name(error.status), error.message);
+    usage_error("cannot open an engine: %s: %s", ivm_status_name(status), replay->error.message);
     return false;
 }
 
@@ -235,6 +244,9 @@ void replay_close(replay_session *replay)
     ivm_error error = IVM_ERROR_INIT;
     if (ivm_engine_close(replay->engine, &error) != IVM_OK) {
         usage_error("cannot close the engine: %s", error.message);
+    }
+    if (replay->durable) {
+        replay_durable_end(replay);
     }
     arena_clear(&replay->memory);
     digest_free(&replay->digest);
@@ -260,7 +272,7 @@ static int files_replay(const operand_list *operands, scenario_file *files, cons
     replay_counts counts = { 0 };
     for (size_t i = 0; i < operands->count; i++) {
         replay_session replay;
-        if (!replay_open(&replay, how)) {
+        if (!replay_open(&replay, how, like->durable)) {
             return EXIT_USAGE;
         }
         replay.digest.wanted = digest;
@@ -289,6 +301,7 @@ int replay_command(int argc, char **argv)
                                           { "--threads", OPTION_NUMBER, &threads },
                                           { "--audit", OPTION_FLAG, &like.audits },
                                           { "--restored", OPTION_FLAG, &like.restored },
+                                          { "--durable", OPTION_TEXT, &like.durable },
                                           { "--digest", OPTION_FLAG, &digest },
                                           { NULL } };
     operand_list operands;
@@ -297,6 +310,9 @@ int replay_command(int argc, char **argv)
     }
     if (!operands.count) {
         return usage_error("replay wants a file; --help says more");
+    }
+    if (like.restored && like.durable) {
+        return usage_error("replay: --restored or --durable, not both");
     }
     if (threads > IVM_THREADS_MAX) {
         return usage_error("replay: at most %u threads", IVM_THREADS_MAX);

@@ -1,6 +1,6 @@
 /* Replaying scenario files. A file is read whole (scenario_file.c), then its lines are applied in order to one fresh engine
  * (replay.c): replay_catalog.c declares, replay_push.c pushes and refreshes, replay_expect.c compares contents with replay_bag.c, and
- * replay_terms.c compares join terms; replay_audit.c audits and replay_digest.c sums up what the views hold. All values pass through
+ * replay_terms.c compares join terms; replay_durable.c keeps engines in directories; replay_audit.c audits and replay_digest.c sums up what the views hold. All values pass through
  * replay_cell.c. */
 #ifndef IVM_BENCH_REPLAY_H
 #define IVM_BENCH_REPLAY_H
@@ -52,7 +52,9 @@ typedef struct replay_session {
     replay_digest digest;
     bool audits;                /* every view is audited after each push and refresh */
     bool restored;              /* before each push and refresh the engine is saved and restored */
-    uint64_t reopened;          /* how often it was */
+    const char *durable;        /* where the engine's directory is made; NULL: it has none */
+    bool is_durable;            /* the engine is, still */
+    uint64_t reopened;          /* how often it was saved and restored, or closed and opened */
     ivm_engine_options how;     /* it was opened with */
     struct replay_saved *saved; /* checkpoints by name */
     size_t saved_count, saved_capacity;
@@ -63,8 +65,8 @@ typedef struct replay_counts {
     size_t failed; /* commands among the wrong */
 } replay_counts;
 
-/* Opens an engine with these options. False after a line on standard error. */
-bool replay_open(replay_session *replay, const ivm_engine_options *options);
+/* Opens an engine with these options, in a directory where `durable` is one. False after a line on standard error. */
+bool replay_open(replay_session *replay, const ivm_engine_options *options, const char *durable);
 /* The view that this line of the file makes, if it is still there and no earlier line names it; else NULL. */
 ivm_view *replay_view_made(replay_session *replay, const scenario_file *file, size_t at);
 /* Audits the views that are there after line `at`, a push or refresh that went through (replay_audit.c). What differs is counted as wrong and told. */
@@ -109,6 +111,11 @@ ivm_status replay_differences_write(replay_session *replay, ivm_view *view, ivm_
 /* Saves the engine and goes on from what was saved, in it or in a new one in turn (replay_checkpoint.c). */
 ivm_status replay_reopen(replay_session *replay);
 void checkpoints_free(replay_session *replay);
+
+/* Engines in directories (replay_durable.c). */
+ivm_status replay_durable_open(replay_session *replay, bool anew);
+ivm_status replay_durable_reopen(replay_session *replay); /* where it fails the engine may be an empty one, not durable */
+void replay_durable_end(replay_session *replay);
 
 /* ---- Digests (replay_digest.c) ------------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* Scenario commands that save an engine and go on from a saved one. Where the engine has the saved catalog still it is restored into as it stands, else into a
- * new one. What is restored is saved again at once: it must be the same bytes. Planner options are no part of a checkpoint; they are kept
+ * new one. What is restored, or opened again from its directory, is saved again at once: it must be the same bytes. Planner options are no part of a checkpoint; they are kept
  * beside it. */
 #include "replay.h"
 
@@ -123,7 +123,7 @@ static ivm_status restore(replay_session *replay, replay_saved *saved, bool anew
     uint64_t fingerprint;
     ivm_engine *engine = replay->engine, *made = NULL;
     ivm_status status = ivm_engine_fingerprint(engine, &fingerprint, &replay->error);
-    if (status == IVM_OK && (anew || fingerprint != saved->fingerprint)) {
+    if (status == IVM_OK && (anew || replay->is_durable || fingerprint != saved->fingerprint)) {
         status = ivm_engine_open(&replay->how, &made, &replay->error);
         engine = made;
     }
@@ -135,6 +135,7 @@ static ivm_status restore(replay_session *replay, replay_saved *saved, bool anew
         status = ivm_engine_planner_set(engine, &saved->planner, &replay->error);
     }
     if (status == IVM_OK && made) {
+        replay->is_durable = false;
         engine = replay->engine;
         replay->engine = made;
         made = engine;
@@ -166,7 +167,10 @@ ivm_status replay_reopen(replay_session *replay)
 {
     replay_saved saved = { 0 };
     ivm_status status = save(replay, &saved);
-    if (status == IVM_OK) {
+    if (status == IVM_OK && replay->is_durable) {
+        status = replay_durable_reopen(replay);
+        status = status == IVM_OK ? same_again(replay, &saved) : status;
+    } else if (status == IVM_OK) {
         replay->reopened++;
         status = restore(replay, &saved, replay->reopened % 2 == 0);
     }

@@ -88,6 +88,7 @@ struct ivm_fact {
     ivm_orphans_changed changed; /* NULL: nobody is told */
     void *changed_context;
     struct ivm_snapshot *telling; /* what `changed` is to be told once the step has ended; NULL: nothing */
+    struct ivm_snapshot *kept;    /* before that, of steps of one group that have ended, in their order */
     ivm_fact *next;
 };
 
@@ -117,6 +118,7 @@ struct ivm_view {
     bool ran;                     /* its program, in the step under way */
     ivm__published *published;    /* its state for readers who find the lock taken */
     struct ivm_snapshot *telling; /* what `changed` is to be told once the step has ended; NULL: nothing */
+    struct ivm_snapshot *kept;    /* before that, of steps of one group that have ended, in their order */
     struct ivm__planned *planned; /* plan/'s: what explain tells of */
     void (*planned_free)(struct ivm__planned *planned, ivm__memory *memory);
     ivm_view *next; /* in the order of their making */
@@ -140,6 +142,7 @@ struct ivm_engine {
     struct ivm_snapshot *snapshots_oldest, *snapshots_newest;
     ivm__published *published; /* states that are taken without the lock (publish.h) */
     uint64_t published_epoch;
+    bool withheld; /* what steps commit is not published yet: it is not on the disk */
     struct ivm__outside *outside; /* calls under way that call the user's functions without the lock */
     _Atomic uint32_t outside_count;
     bool several; /* threads have called */
@@ -155,8 +158,11 @@ struct ivm_engine {
     uint64_t facts_version;                  /* grows with every change of facts */
     uint8_t position[IVM_POSITION_SIZE_MAX]; /* that came with a push */
     uint32_t position_size;
-    ivm__pool *pool;           /* NULL: one thread */
-    ivm__arena arena, scratch; /* of the step */
+    uint32_t steps_kept;          /* of a group, that have something to tell or not (step.h) */
+    bool unreadable;              /* views may be ahead of what the journal has kept: the engine can only be closed */
+    struct ivm__journal *journal; /* told of every change before it is in force (journal.h); NULL: nobody is */
+    ivm__pool *pool;              /* NULL: one thread */
+    ivm__arena arena, scratch;    /* of the step */
     ivm_stats stats;
 };
 
@@ -219,7 +225,7 @@ ivm_status ivm__snapshot_copy(ivm_view *view, ivm__store *rows, ivm_snapshot **s
 void ivm__view_free(ivm_view *view);
 void ivm__table_free(ivm_table *table);
 
-/* Takes turn and lock for a call that may change the engine. in_use where it comes from inside a callback. */
+/* Takes turn and lock for a call that may change the engine. in_use where it comes from inside a callback, io where it is unreadable. */
 ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 void ivm__engine_leave(ivm_engine *engine);
 /* For whoever has entered: whether that call was asked to end. */
@@ -227,6 +233,8 @@ static inline ivm__cancel ivm__engine_cancel_of(const ivm_engine *engine)
 {
     return (ivm__cancel){ &engine->cancels, engine->cancels_seen };
 }
+/* Whether the calling thread is in a call of the engine, or in a callback. */
+bool ivm__engine_is_inside(ivm_engine *engine);
 /* Takes the lock alone, for a call that only looks: it need not wait for callbacks. */
 ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 void ivm__engine_leave_reading(ivm_engine *engine);

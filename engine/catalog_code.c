@@ -23,6 +23,15 @@ uint32_t ivm__fact_ordinal(const ivm_fact *fact)
     return ordinal;
 }
 
+uint32_t ivm__view_ordinal(const ivm_view *view)
+{
+    uint32_t ordinal = 0;
+    for (const ivm_view *other = view->engine->views; other != view; other = other->next) {
+        ordinal++;
+    }
+    return ordinal;
+}
+
 ivm_table *ivm__table_at(const ivm_engine *engine, uint32_t ordinal)
 {
     ivm_table *table = engine->tables;
@@ -39,6 +48,15 @@ ivm_fact *ivm__fact_at(const ivm_engine *engine, uint32_t ordinal)
         fact = fact->next;
     }
     return fact;
+}
+
+ivm_view *ivm__view_at(const ivm_engine *engine, uint32_t ordinal)
+{
+    ivm_view *view = engine->views;
+    while (view && ordinal-- > 0) {
+        view = view->next;
+    }
+    return view;
 }
 
 /* ---- Writing ---------------------------------------------------------------------------------------------------------------------- */
@@ -156,7 +174,7 @@ static ivm_status options_read(ivm__decode *decode, ivm__arena *arena, const cha
     return decode->failed ? IVM_CORRUPT : columns_read(decode, arena, options);
 }
 
-static ivm_status table_decode(ivm__decode *decode, ivm_engine *engine, name_list *key, ivm_error *cause)
+static ivm_status table_read(ivm__decode *decode, ivm_engine *engine, name_list *key, ivm_error *cause)
 {
     ivm_table_options options;
     ivm_table *table;
@@ -177,7 +195,7 @@ static ivm_status table_decode(ivm__decode *decode, ivm_engine *engine, name_lis
     return options.key ? ivm__table_declare(engine, name, &options, &table, cause) : IVM_OUT_OF_MEMORY;
 }
 
-static ivm_status fact_decode(ivm__decode *decode, ivm_engine *engine, name_list *columns, name_list *parents, ivm_error *cause)
+static ivm_status fact_read(ivm__decode *decode, ivm_engine *engine, name_list *columns, name_list *parents, ivm_error *cause)
 {
     ivm_table *child = ivm__table_at(engine, (uint32_t)ivm__decode_number(decode, 4));
     ivm_table *parent = ivm__table_at(engine, (uint32_t)ivm__decode_number(decode, 4));
@@ -209,31 +227,43 @@ static ivm_status fail(ivm_status status, ivm_error *cause, const char *what, iv
     return ivm__catalog_fail(cause, what, error);
 }
 
+ivm_status ivm__table_decode(ivm__decode *decode, ivm_engine *engine, ivm_error *error)
+{
+    ivm_error cause = IVM_ERROR_INIT;
+    name_list key = { .text = { .memory = &engine->memory } };
+    ivm__arena_mark mark = ivm__arena_here(&engine->scratch);
+    ivm_status status = table_read(decode, engine, &key, &cause);
+    ivm__arena_back(&engine->scratch, mark);
+    ivm__code_deinit(&key.text);
+    return status == IVM_OK ? IVM_OK : fail(status, &cause, "table", error);
+}
+
+ivm_status ivm__fact_decode(ivm__decode *decode, ivm_engine *engine, ivm_error *error)
+{
+    ivm_error cause = IVM_ERROR_INIT;
+    name_list columns = { .text = { .memory = &engine->memory } }, parents = columns;
+    ivm_status status = fact_read(decode, engine, &columns, &parents, &cause);
+    ivm__code_deinit(&columns.text);
+    ivm__code_deinit(&parents.text);
+    return status == IVM_OK ? IVM_OK : fail(status, &cause, "foreign key", error);
+}
+
 ivm_status ivm__tables_decode(ivm__decode *decode, ivm_engine *engine, ivm_error *error)
 {
-    uint32_t count = ivm__decode_count(decode, 13);
     ivm_error cause = IVM_ERROR_INIT;
-    ivm_status status = decode->failed ? IVM_CORRUPT : IVM_OK;
-    for (uint32_t i = 0; i < count && status == IVM_OK; i++) {
-        name_list key = { .text = { .memory = &engine->memory } };
-        ivm__arena_mark mark = ivm__arena_here(&engine->scratch);
-        status = table_decode(decode, engine, &key, &cause);
-        ivm__arena_back(&engine->scratch, mark);
-        ivm__code_deinit(&key.text);
+    uint32_t count = ivm__decode_count(decode, 13);
+    for (uint32_t i = 0; i < count; i++) {
+        IVM_TRY(ivm__table_decode(decode, engine, error));
     }
-    return status == IVM_OK ? IVM_OK : fail(status, &cause, "table", error);
+    return decode->failed ? fail(IVM_CORRUPT, &cause, "table", error) : IVM_OK;
 }
 
 ivm_status ivm__facts_decode(ivm__decode *decode, ivm_engine *engine, ivm_error *error)
 {
-    uint32_t count = ivm__decode_count(decode, 13);
     ivm_error cause = IVM_ERROR_INIT;
-    ivm_status status = decode->failed ? IVM_CORRUPT : IVM_OK;
-    for (uint32_t i = 0; i < count && status == IVM_OK; i++) {
-        name_list columns = { .text = { .memory = &engine->memory } }, parents = columns;
-        status = fact_decode(decode, engine, &columns, &parents, &cause);
-        ivm__code_deinit(&columns.text);
-        ivm__code_deinit(&parents.text);
+    uint32_t count = ivm__decode_count(decode, 13);
+    for (uint32_t i = 0; i < count; i++) {
+        IVM_TRY(ivm__fact_decode(decode, engine, error));
     }
-    return status == IVM_OK ? IVM_OK : fail(status, &cause, "foreign key", error);
+    return decode->failed ? fail(IVM_CORRUPT, &cause, "foreign key", error) : IVM_OK;
 }

@@ -5,6 +5,7 @@
  * Views were compiled for the heading that the table had then: it says where each of their columns is now. A column that goes is none that
  * they read; rows that become equal by it stay apart in a bag and add up elsewhere. Until the first line of change_publish() nothing has changed,
  * so that a failure frees what was made and is done. Cost: a load and a store a cell of the table, a lookup a row and index. */
+#include "journal.h"
 #include "pending.h"
 #include "track.h"
 #include "transient.h"
@@ -354,10 +355,13 @@ static void change_publish(change *it)
     ivm__layout_release(it->layout);
 }
 
-static ivm_status change_fail(const ivm_table *table, ivm_status status, ivm_error *error)
+/* What making a change failed with, told. */
+static ivm_status change_status(const ivm_table *table, ivm_status status, ivm_error *error)
 {
-    return status == IVM_OVERFLOW ? ivm__fail(error, status, "table %s: rows that become equal weigh too much", table->name)
-                                  : ivm__fail_memory(error);
+    if (status == IVM_OVERFLOW) {
+        return ivm__fail(error, status, "table %s: rows that become equal weigh too much", table->name);
+    }
+    return status == IVM_OK ? IVM_OK : ivm__fail_memory(error);
 }
 
 /* ---- Renaming ---------------------------------------------------------------------------------------------------------------------------- */
@@ -383,9 +387,14 @@ static ivm_status rename_column(ivm_table *table, const char *column, const char
     if (!copy) {
         return ivm__fail_memory(error);
     }
-    ivm__release(memory, table->columns[at].name, strlen(table->columns[at].name) + 1);
-    table->columns[at].name = copy;
-    return IVM_OK;
+    ivm_status status = ivm__journal_column(table, column, name, error);
+    if (status == IVM_OK) {
+        char *former = table->columns[at].name;
+        table->columns[at].name = copy;
+        copy = former;
+    }
+    ivm__release(memory, copy, strlen(copy) + 1);
+    return status;
 }
 
 ivm_status ivm_table_column_rename(ivm_table *table, const char *column, const char *name, ivm_error *error)
@@ -417,11 +426,14 @@ static ivm_status add_column(ivm_table *table, const ivm_column_definition *defi
         return ivm__fail_memory(error);
     }
     change it = { .table = table, .scratch = &engine->scratch, .columns_count = table->columns_count + 1 };
-    ivm_status status = change_make(&it, IVM__COLUMN_NEW, &added);
+    ivm_status status = change_status(table, change_make(&it, IVM__COLUMN_NEW, &added), error);
+    if (status == IVM_OK) {
+        status = ivm__journal_column_add(table, &added, error);
+    }
     if (status != IVM_OK) {
         change_free(&it);
         ivm__release(&engine->memory, added.name, strlen(added.name) + 1);
-        return change_fail(table, status, error);
+        return status;
     }
     change_publish(&it);
     return IVM_OK;
@@ -485,10 +497,13 @@ static ivm_status drop_column(ivm_table *table, const char *column, ivm_error *e
     IVM_TRY(ivm__table_column(table, column, strlen(column), &dropped, error));
     IVM_TRY(drop_check(table, dropped, error));
     change it = { .table = table, .scratch = &table->engine->scratch, .columns_count = table->columns_count - 1 };
-    ivm_status status = change_make(&it, dropped, NULL);
+    ivm_status status = change_status(table, change_make(&it, dropped, NULL), error);
+    if (status == IVM_OK) {
+        status = ivm__journal_column(table, column, NULL, error);
+    }
     if (status != IVM_OK) {
         change_free(&it);
-        return change_fail(table, status, error);
+        return status;
     }
     char *name = table->columns[dropped].name;
     facts_drop(table, dropped);

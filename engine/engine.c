@@ -1,4 +1,5 @@
 /* Engines: opened, closed, locked; the frame of every step. */
+#include "journal.h"
 #include "publish.h"
 
 #include <sys/random.h>
@@ -47,6 +48,9 @@ void ivm__catalog_clear(ivm_engine *engine)
 static void free_everything(ivm_engine *engine)
 {
     ivm__catalog_clear(engine);
+    if (engine->journal) {
+        engine->journal->close(engine->journal);
+    }
     ivm__pool_close(engine->pool);
     ivm__arena_deinit(&engine->arena);
     ivm__arena_deinit(&engine->scratch);
@@ -98,30 +102,6 @@ ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engin
         return ivm__fail_memory(error);
     }
     *engine = made;
-    return IVM_OK;
-}
-
-ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error)
-{
-    if (!engine) {
-        return IVM_OK;
-    }
-    IVM_TRY(ivm__engine_enter(engine, error));
-    pthread_mutex_lock(&engine->snapshots_lock);
-    uint64_t open = 0;
-    for (const ivm_snapshot *snapshot = engine->snapshots_oldest; snapshot; snapshot = ivm__snapshot_newer(snapshot)) {
-        open++;
-    }
-    pthread_mutex_unlock(&engine->snapshots_lock);
-    uint32_t outside = atomic_load(&engine->outside_count);
-    ivm__engine_leave(engine);
-    if (outside) {
-        return ivm__fail(error, IVM_IN_USE, "a checkpoint of the engine is being written");
-    }
-    if (open) {
-        return ivm__fail(error, IVM_IN_USE, "the engine has %llu open snapshot%s", (unsigned long long)open, open == 1 ? "" : "s");
-    }
-    free_everything(engine);
     return IVM_OK;
 }
 
@@ -232,9 +212,14 @@ static bool is_outside(ivm_engine *engine)
     return found;
 }
 
+bool ivm__engine_is_inside(ivm_engine *engine)
+{
+    return is_inside(engine) || is_outside(engine);
+}
+
 static ivm_status check_outside(ivm_engine *engine, ivm_error *error)
 {
-    return is_inside(engine) || is_outside(engine) ? ivm__fail(error, IVM_IN_USE, "the engine is in use: a callback of it may not call it") : IVM_OK;
+    return ivm__engine_is_inside(engine) ? ivm__fail(error, IVM_IN_USE, "the engine is in use: a callback of it may not call it") : IVM_OK;
 }
 
 /* The lock has been taken. */
@@ -247,7 +232,8 @@ static void entered_note(ivm_engine *engine)
     }
 }
 
-ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error)
+/* The lock, whether or not the engine can be read. */
+static ivm_status lock_take(ivm_engine *engine, ivm_error *error)
 {
     IVM_TRY(check_outside(engine, error));
     pthread_mutex_lock(&engine->lock);
@@ -255,15 +241,33 @@ ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error)
     return IVM_OK;
 }
 
+/* Gives the lock back where the engine cannot be read. */
+static ivm_status readable_check(ivm_engine *engine, ivm_error *error)
+{
+    if (engine->unreadable) {
+        ivm__engine_leave_reading(engine);
+        return ivm__fail(error, IVM_IO, "pushes are in memory that could not be synced: the directory is to be opened anew");
+    }
+    return IVM_OK;
+}
+
 ivm_status ivm__engine_try_reading(ivm_engine *engine, bool *entered, ivm_error *error)
 {
     *entered = false;
     IVM_TRY(check_outside(engine, error));
-    *entered = pthread_mutex_trylock(&engine->lock) == 0;
-    if (*entered) {
-        entered_note(engine);
+    if (pthread_mutex_trylock(&engine->lock) != 0) {
+        return IVM_OK;
     }
+    entered_note(engine);
+    IVM_TRY(readable_check(engine, error));
+    *entered = true;
     return IVM_OK;
+}
+
+ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error)
+{
+    IVM_TRY(lock_take(engine, error));
+    return readable_check(engine, error);
 }
 
 void ivm__engine_leave_reading(ivm_engine *engine)
@@ -274,12 +278,15 @@ void ivm__engine_leave_reading(ivm_engine *engine)
 
 ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error)
 {
-    bool inside = is_inside(engine) || is_outside(engine); /* else the turn would be waited for in vain */
+    bool inside = ivm__engine_is_inside(engine); /* else the turn would be waited for in vain */
     if (!inside) {
         pthread_mutex_lock(&engine->turn);
     }
     ivm_status status = ivm__engine_enter_reading(engine, error);
-    assert(inside == (status != IVM_OK));
+    if (!inside && status != IVM_OK) {
+        pthread_mutex_unlock(&engine->turn);
+    }
+    assert(!inside || status == IVM_IN_USE);
     if (status == IVM_OK) {
         engine->cancels_seen = atomic_load_explicit(&engine->cancels, memory_order_relaxed);
     }
@@ -290,6 +297,51 @@ void ivm__engine_leave(ivm_engine *engine)
 {
     ivm__engine_leave_reading(engine);
     pthread_mutex_unlock(&engine->turn);
+}
+
+static uint64_t snapshots_open(ivm_engine *engine)
+{
+    uint64_t open = 0;
+    pthread_mutex_lock(&engine->snapshots_lock);
+    for (const ivm_snapshot *snapshot = engine->snapshots_oldest; snapshot; snapshot = ivm__snapshot_newer(snapshot)) {
+        open++;
+    }
+    pthread_mutex_unlock(&engine->snapshots_lock);
+    return open;
+}
+
+/* Whether nothing of the engine is wanted any more, and what was told of it is kept. */
+static ivm_status close_check(ivm_engine *engine, ivm_error *error)
+{
+    uint64_t open = snapshots_open(engine);
+    if (atomic_load(&engine->outside_count)) {
+        return ivm__fail(error, IVM_IN_USE, "a checkpoint of the engine is being written");
+    }
+    if (open) {
+        return ivm__fail(error, IVM_IN_USE, "the engine has %llu open snapshot%s", (unsigned long long)open, open == 1 ? "" : "s");
+    }
+    return engine->journal ? engine->journal->settle(engine->journal, error) : IVM_OK;
+}
+
+ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error)
+{
+    if (!engine) {
+        return IVM_OK;
+    }
+    if (ivm__engine_is_inside(engine)) {
+        return ivm__fail(error, IVM_IN_USE, "the engine is in use: a callback of it may not close it");
+    }
+    pthread_mutex_lock(&engine->turn);
+    ivm_status status = lock_take(engine, error);
+    if (status == IVM_OK) {
+        status = close_check(engine, error);
+        ivm__engine_leave_reading(engine);
+    }
+    pthread_mutex_unlock(&engine->turn);
+    if (status == IVM_OK) {
+        free_everything(engine);
+    }
+    return status;
 }
 
 void ivm__step_init(ivm__step *step, ivm_engine *engine, ivm_stats *stats, ivm_error *error)
@@ -315,9 +367,12 @@ void ivm__engine_settle(ivm_engine *engine)
     ivm__arena_reset(&engine->arena);
     ivm__arena_reset(&engine->scratch);
     ivm__pool_settle(engine->pool);
-    ivm__states_publish(engine);
+    if (!engine->withheld) {
+        ivm__states_publish(engine);
+    }
     pthread_mutex_lock(&engine->snapshots_lock);
     uint64_t oldest = engine->snapshots_oldest ? ivm__snapshot_epoch(engine->snapshots_oldest) : engine->texts.epoch + 1;
+    oldest = engine->withheld && engine->published && engine->published_epoch < oldest ? engine->published_epoch : oldest;
     pthread_mutex_unlock(&engine->snapshots_lock);
     ivm__texts_sweep(&engine->texts, oldest);
     engine->texts.epoch++;

@@ -1,5 +1,6 @@
 /* Facts: declared foreign keys. A fact holds on to tables, not to names: it dies with either and attaches to no other. */
 #include "enforce.h"
+#include "journal.h"
 #include "track.h"
 #include "transient.h"
 
@@ -113,7 +114,7 @@ ivm_status ivm__fact_make(ivm_table *child, const char *columns, ivm_table *pare
 void ivm__fact_free(ivm_fact *fact)
 {
     ivm__memory *memory = &fact->engine->memory;
-    assert(!fact->telling);
+    assert(!fact->telling && !fact->kept);
     ivm__track_free(fact);
     ivm__release(memory, fact->child_columns, fact->columns_capacity * sizeof(uint32_t));
     ivm__release(memory, fact->parent_columns, fact->columns_capacity * sizeof(uint32_t));
@@ -212,6 +213,9 @@ ivm_status ivm__fact_declare(ivm_table *child, const char *columns, ivm_table *p
     IVM_TRY(ivm__fact_make(child, columns, parent, parent_columns, &made, error));
     made->trust = trust;
     ivm_status status = take_up(made, error);
+    if (status == IVM_OK) {
+        status = ivm__journal_fact(made, error);
+    }
     if (status != IVM_OK) {
         ivm__fact_free(made);
         return status;
@@ -248,11 +252,11 @@ ivm_status ivm_foreign_key_remove(ivm_fact *fact, ivm_error *error)
     }
     ivm_engine *engine = fact->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
-    ivm_status status = IVM_OK;
-    if (fact->pins) {
-        status = ivm__fail(error, IVM_IN_USE, "view %s rests on the foreign key of %s to %s: it reads rows that are not kept",
-                           ivm__hops_view(fact)->name, fact->child->name, fact->parent->name);
-    } else {
+    ivm_status status = fact->pins
+                            ? ivm__fail(error, IVM_IN_USE, "view %s rests on the foreign key of %s to %s: it reads rows that are not kept",
+                                        ivm__hops_view(fact)->name, fact->child->name, fact->parent->name)
+                            : ivm__journal_fact_remove(fact, error);
+    if (status == IVM_OK) {
         ivm__fact_drop(fact);
         ivm__engine_settle(engine);
     }

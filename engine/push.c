@@ -1,13 +1,13 @@
 /* Pushing: one batch carried through tables and views as a whole or not at all.
  *
  *     stage and apply to the tables, count who waits for parents (track.c), judge facts (enforce.c), run the views (step.c),
- *     keep rows that wait (transient.c)
+ *     keep rows that wait (transient.c), tell the journal (journal.h)
  *     then   commit all        or   undo all        and tell who asked to be told
  *
  * Everything that can fail stands before the first commit, the last look at whether the push was cancelled too. Cost beyond the batch's own: one call an operator and a few words a view, a fact
  * and a table that this push or the one before changed. */
-#include "batch.h"
 #include "enforce.h"
+#include "journal.h"
 #include "stage.h"
 #include "step.h"
 #include "track.h"
@@ -15,7 +15,7 @@
 
 /* ---- The push -------------------------------------------------------------------------------------------------------------------- */
 
-static ivm_status push(ivm__step *step, void *subject)
+ivm_status ivm__push_step(ivm__step *step, void *subject)
 {
     const ivm_batch *batch = subject;
     ivm_engine *engine = step->engine;
@@ -34,6 +34,9 @@ static ivm_status push(ivm__step *step, void *subject)
     }
     if (status == IVM_OK) {
         status = ivm__step_poll(step); /* the last point of return */
+    }
+    if (status == IVM_OK) {
+        status = ivm__journal_push(step, batch);
     }
     if (status != IVM_OK) {
         ivm__views_undo(engine);
@@ -62,6 +65,14 @@ static ivm_status batch_check(const ivm_engine *engine, const ivm_batch *batch, 
     return IVM_OK;
 }
 
+static ivm_status push(ivm_engine *engine, ivm_batch *batch, ivm_stats *stats, ivm_error *error)
+{
+    IVM_TRY(ivm__engine_enter(engine, error));
+    ivm_status status = ivm__step_do(engine, ivm__push_step, batch, stats, error);
+    ivm__engine_leave_telling(engine);
+    return status;
+}
+
 ivm_status ivm_push_batch(ivm_engine *engine, ivm_batch *batch, ivm_stats *stats, ivm_error *error)
 {
     if (!engine || !batch) {
@@ -70,11 +81,8 @@ ivm_status ivm_push_batch(ivm_engine *engine, ivm_batch *batch, ivm_stats *stats
     }
     ivm_status status = batch_check(engine, batch, error);
     if (status == IVM_OK) {
-        status = ivm__engine_enter(engine, error);
-        if (status == IVM_OK) {
-            status = ivm__step_do(engine, push, batch, stats, error);
-            ivm__engine_leave_telling(engine);
-        }
+        ivm__journal *journal = engine->journal;
+        status = journal && journal->submit ? journal->submit(journal, batch, stats, error) : push(engine, batch, stats, error);
     }
     ivm_batch_free(batch);
     return status;

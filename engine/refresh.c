@@ -3,8 +3,9 @@
  *     lay what is pending over the sources -> run the program -> lift        then the views that read it, as in a push without a batch
  *     then   commit all, nothing is pending        or   undo all, everything still is
  *
- * The step may use the facts that have been in force since the last refresh. Cost: a lookup a pending row, and the program's own over the
+ * A journal is told before the commit (journal.h). The step may use the facts that have been in force since the last refresh. Cost: a lookup a pending row, and the program's own over the
  * pending delta; rows that only came since are not looked up. */
+#include "journal.h"
 #include "pending.h"
 #include "step.h"
 #include "track.h"
@@ -37,6 +38,9 @@ static ivm_status refresh(ivm__step *step, void *subject)
         }
         if (status == IVM_OK) {
             status = ivm__step_poll(step); /* the last point of return */
+        }
+        if (status == IVM_OK) {
+            status = ivm__journal_refresh(view, step->error);
         }
         if (status != IVM_OK) {
             ivm__views_undo(step->engine);

@@ -6,7 +6,7 @@
  *               u32 and then, after the sizes of all, its bytes; else 8
  *
  * Rows ascend by the columns of an order, each by ivm__cell_compare and nulls last, no two equal in all of them: rows that are equal as a set have
- * equal bytes, and whoever reads finds what is doubled. Where each row has a payload, those of a chunk follow it, one after the other; that is
+ * equal bytes, and whoever reads finds what is doubled. (Loose rows: as they come.) Where each row has a payload, those of a chunk follow it, one after the other; that is
  * between its writer and its reader. */
 #ifndef IVM__ROW_CODE_H
 #define IVM__ROW_CODE_H
@@ -23,6 +23,7 @@ typedef struct ivm__row_shape {
     const uint32_t *order; /* columns that rows ascend by; NULL: all, as they stand */
     uint32_t order_count;
     ivm__weights_kind weights;
+    bool loose; /* rows in any order, equal ones apart, in chunks of any number */
 } ivm__row_shape;
 
 static inline uint32_t ivm__row_shape_order(const ivm__row_shape *shape, uint32_t i)

@@ -55,6 +55,8 @@ struct ivm_snapshot {
     ivm__memory *memory;
     struct ivm_snapshot *older, *newer; /* the engine's list */
     uint64_t epoch;
+    struct ivm_snapshot *kept_next; /* of a view or fact, to be told after this (step.h) */
+    uint32_t kept_step;
     /* Rows in shared pages, or, for changes, copied: one page of them, said as two so that ids of 32 bits reach all. */
     ivm__shared shared;
     uint8_t *copied, *copied_pages[2];

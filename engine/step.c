@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "pending.h"
+#include "snapshot.h"
 #include "track.h"
 
 /* ---- Views ----------------------------------------------------------------------------------------------------------------------- */
@@ -111,29 +112,74 @@ void ivm__views_undo(ivm_engine *engine)
 
 /* ---- Callbacks ------------------------------------------------------------------------------------------------------------------- */
 
-/* The turn is still held: views stay, and who pushes next tells next. */
-static void views_tell(ivm_engine *engine)
+static void keep(ivm_snapshot **telling, ivm_snapshot **kept, uint32_t nth)
+{
+    if (*telling) {
+        while (*kept) {
+            kept = &(*kept)->kept_next;
+        }
+        (*telling)->kept_step = nth;
+        *kept = *telling;
+        *telling = NULL;
+    }
+}
+
+void ivm__telling_keep(ivm_engine *engine)
 {
     for (ivm_view *view = engine->views; view; view = view->next) {
-        ivm_snapshot *telling = view->telling;
+        keep(&view->telling, &view->kept, engine->steps_kept);
+    }
+    for (ivm_fact *fact = engine->facts; fact; fact = fact->next) {
+        keep(&fact->telling, &fact->kept, engine->steps_kept);
+    }
+    engine->steps_kept++;
+}
+
+/* What there is to tell of a step, the last one's behind all that were kept. NULL: nothing. */
+static ivm_snapshot *telling_take(const ivm_engine *engine, uint32_t nth, ivm_snapshot **telling, ivm_snapshot **kept)
+{
+    ivm_snapshot **from = nth < engine->steps_kept ? kept : telling, *taken = *from;
+    if (!taken || (from == kept && taken->kept_step != nth)) {
+        return NULL;
+    }
+    *from = taken->kept_next;
+    return taken;
+}
+
+/* The turn is still held: views stay, and who pushes next tells next. */
+static void views_tell(ivm_engine *engine, uint32_t nth)
+{
+    for (ivm_view *view = engine->views; view; view = view->next) {
+        ivm_snapshot *telling = telling_take(engine, nth, &view->telling, &view->kept);
         if (telling) {
-            view->telling = NULL;
             view->changed(view->changed_context, view, telling);
             ivm_snapshot_close(telling);
         }
     }
 }
 
-static void facts_tell(ivm_engine *engine)
+static void facts_tell(ivm_engine *engine, uint32_t nth)
 {
     for (ivm_fact *fact = engine->facts; fact; fact = fact->next) {
-        ivm_snapshot *telling = fact->telling;
+        ivm_snapshot *telling = telling_take(engine, nth, &fact->telling, &fact->kept);
         if (telling) {
-            fact->telling = NULL;
             fact->changed(fact->changed_context, fact, telling);
             ivm_snapshot_close(telling);
         }
     }
+}
+
+void ivm__telling_drop(ivm_engine *engine)
+{
+    for (uint32_t nth = 0; nth < engine->steps_kept; nth++) {
+        for (ivm_view *view = engine->views; view; view = view->next) {
+            ivm_snapshot_close(telling_take(engine, nth, &view->telling, &view->kept));
+        }
+        for (ivm_fact *fact = engine->facts; fact; fact = fact->next) {
+            ivm_snapshot_close(telling_take(engine, nth, &fact->telling, &fact->kept));
+        }
+    }
+    engine->steps_kept = 0;
 }
 
 void ivm__engine_leave_telling(ivm_engine *engine)
@@ -141,8 +187,11 @@ void ivm__engine_leave_telling(ivm_engine *engine)
     atomic_store_explicit(&engine->teller, pthread_self(), memory_order_relaxed);
     atomic_store_explicit(&engine->telling, true, memory_order_release);
     ivm__engine_leave_reading(engine);
-    facts_tell(engine);
-    views_tell(engine);
+    for (uint32_t nth = 0; nth <= engine->steps_kept; nth++) {
+        facts_tell(engine, nth);
+        views_tell(engine, nth);
+    }
+    engine->steps_kept = 0;
     atomic_store_explicit(&engine->telling, false, memory_order_release);
     pthread_mutex_unlock(&engine->turn);
 }

@@ -18,6 +18,12 @@ typedef ivm_status ivm__work(ivm__step *step, void *subject);
 ivm_status ivm__step_do(ivm_engine *engine, ivm__work *work, void *subject, ivm_stats *stats, ivm_error *error) IVM_MUST_CHECK;
 /* Calls the callbacks that the step has left to call, and leaves the engine. */
 void ivm__engine_leave_telling(ivm_engine *engine);
+/* Several steps that end as one group: what one of them has to tell waits for the leaving, where callbacks are called step by step. */
+void ivm__telling_keep(ivm_engine *engine);
+/* Nobody is told of the steps kept. */
+void ivm__telling_drop(ivm_engine *engine);
+/* A push, of an ivm_batch: work of a step. */
+ivm_status ivm__push_step(ivm__step *step, void *batch) IVM_MUST_CHECK;
 
 /* Sets the caller's error, in both members, from a step's cause. Returns the status. */
 ivm_status ivm__cause_pass(ivm_error *error, const ivm_error *cause, ivm_status status) IVM_MUST_CHECK;

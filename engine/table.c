@@ -1,5 +1,6 @@
 /* Tables: declared, looked at, dropped. A table is a store; with a key its rows are found through a unique index over the key, without one
  * they are appended and found only once a batch takes a row away. */
+#include "journal.h"
 #include "publish.h"
 #include "stage.h"
 #include "utf8.h"
@@ -270,6 +271,11 @@ ivm_status ivm__table_declare(ivm_engine *engine, const char *name, const ivm_ta
     IVM_TRY(ivm__name_check(engine, name, error));
     IVM_TRY(check_columns(options, error));
     IVM_TRY(make_table(engine, name, options, &made, error));
+    ivm_status status = ivm__journal_table(made, error);
+    if (status != IVM_OK) {
+        ivm__table_free(made);
+        return status;
+    }
     ivm_table **last = &engine->tables;
     while (*last) {
         last = &(*last)->next;
@@ -320,10 +326,9 @@ ivm_status ivm_table_drop(ivm_table *table, ivm_error *error)
     }
     ivm_engine *engine = table->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
-    ivm_status status = IVM_OK;
-    if (table->readers_count) {
-        status = ivm__fail(error, IVM_IN_USE, "table %s is read by view %s", table->name, reader_of(table));
-    } else {
+    ivm_status status = table->readers_count ? ivm__fail(error, IVM_IN_USE, "table %s is read by view %s", table->name, reader_of(table))
+                                             : ivm__journal_table_drop(table, error);
+    if (status == IVM_OK) {
         drop_facts_of(table);
         ivm_table **at = &engine->tables;
         while (*at != table) {

@@ -139,7 +139,7 @@ static ivm_status hops_read(ivm__decode *decode, const ivm_engine *engine, ivm__
     return decode->failed ? IVM_CORRUPT : IVM_OK;
 }
 
-static ivm_status view_decode(ivm__decode *decode, ivm_engine *engine, ivm_error *cause)
+static ivm_status view_read(ivm__decode *decode, ivm_engine *engine, ivm_error *cause)
 {
     ivm_view_options options = { .version = IVM_VIEW_OPTIONS_VERSION };
     ivm__view_saved saved;
@@ -157,19 +157,25 @@ static ivm_status view_decode(ivm__decode *decode, ivm_engine *engine, ivm_error
     return status;
 }
 
-static ivm_status views_decode(ivm__decode *decode, ivm_engine *engine, ivm_error *error)
+ivm_status ivm__view_decode(ivm__decode *decode, ivm_engine *engine, ivm_error *error)
 {
-    uint32_t count = ivm__decode_count(decode, 18);
     ivm_error cause = IVM_ERROR_INIT;
-    ivm_status status = decode->failed ? IVM_CORRUPT : IVM_OK;
-    for (uint32_t i = 0; i < count && status == IVM_OK; i++) {
-        status = view_decode(decode, engine, &cause);
-    }
+    ivm_status status = view_read(decode, engine, &cause);
     if (status == IVM_OK) {
         return IVM_OK;
     }
     cause.status = cause.status == IVM_OK && status == IVM_OUT_OF_MEMORY ? status : cause.status;
     return ivm__catalog_fail(&cause, "view", error);
+}
+
+static ivm_status views_decode(ivm__decode *decode, ivm_engine *engine, ivm_error *error)
+{
+    ivm_error cause = IVM_ERROR_INIT;
+    uint32_t count = ivm__decode_count(decode, 18);
+    for (uint32_t i = 0; i < count; i++) {
+        IVM_TRY(ivm__view_decode(decode, engine, error));
+    }
+    return decode->failed ? ivm__catalog_fail(&cause, "view", error) : IVM_OK;
 }
 
 /* What was declared would be written as just these bytes. */

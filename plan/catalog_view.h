@@ -12,6 +12,8 @@
 
 void ivm__catalog_code(ivm__code *code, const ivm_engine *engine);
 void ivm__view_code(ivm__code *code, const ivm_view *view); /* of one view */
+/* Declares one view, as ivm__view_code() wrote it; the engine may have others. corrupt, out_of_memory. */
+ivm_status ivm__view_decode(ivm__decode *decode, ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 /* Declares all of it in an engine whose catalog is empty; on failure it is empty again. corrupt where that could not have been written; out_of_memory. */
 ivm_status ivm__catalog_decode(ivm_engine *engine, const uint8_t *bytes, size_t size, ivm_error *error) IVM_MUST_CHECK;
 /* invalid_argument: the engine's catalog is not the one of these bytes; names the first table, fact or view that differs. */

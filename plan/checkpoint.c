@@ -4,7 +4,7 @@
  *     without it         PENDING a source of a deferred view, ROWS a table, KEPT a view (rows alone), END
  *
  * The order follows from the catalog alone. Nothing of the engine is changed. Cost: see the parts; the snapshots are free. */
-#include "ivm/checkpoint.h"
+#include "checkpoint.h"
 #include "catalog_view.h"
 #include "checkpoint_state.h"
 #include "compress.h"
@@ -144,17 +144,12 @@ static void checkpoint_end(checkpoint *it)
     ivm__block_writer_deinit(&it->writer);
 }
 
-ivm_status ivm_checkpoint(ivm_engine *engine, ivm_write write, void *context, const ivm_checkpoint_options *options, ivm_error *error)
+ivm_status ivm__checkpoint_write(ivm_engine *engine, const ivm__checkpoint_target *to, const ivm_checkpoint_options *options,
+                                 ivm_error *error)
 {
-    static const ivm_checkpoint_options defaults = { .version = IVM_CHECKPOINT_OPTIONS_VERSION };
-    options = options ? options : &defaults;
-    if (!engine || !write || options->version > IVM_CHECKPOINT_OPTIONS_VERSION || (unsigned)options->compression > IVM_COMPRESSION_ZSTD) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_checkpoint: engine, a function that writes and options of version %u are wanted",
-                         IVM_CHECKPOINT_OPTIONS_VERSION);
-    }
     checkpoint it = { .engine = engine,
-                      .write = write,
-                      .context = context,
+                      .write = to->write,
+                      .context = to->context,
                       .error = error,
                       .compressed = options->compression == IVM_COMPRESSION_ZSTD ||
                                     (options->compression == IVM_COMPRESSION_AUTO && ivm__compress_is_there()),
@@ -162,7 +157,10 @@ ivm_status ivm_checkpoint(ivm_engine *engine, ivm_write write, void *context, co
     ivm__outside call;
     IVM_TRY(ivm__engine_enter(engine, error));
     it.cancel = ivm__engine_cancel_of(engine);
-    ivm_status status = locked(&it);
+    ivm_status status = to->begin ? to->begin(to->context) : IVM_OK;
+    if (status == IVM_OK) {
+        status = locked(&it);
+    }
     ivm__engine_settle(engine);
     ivm__outside_begin(engine, &call);
     ivm__engine_leave(engine);
@@ -172,6 +170,17 @@ ivm_status ivm_checkpoint(ivm_engine *engine, ivm_write write, void *context, co
     checkpoint_end(&it);
     ivm__outside_end(engine, &call);
     return status;
+}
+
+ivm_status ivm_checkpoint(ivm_engine *engine, ivm_write write, void *context, const ivm_checkpoint_options *options, ivm_error *error)
+{
+    static const ivm_checkpoint_options defaults = { .version = IVM_CHECKPOINT_OPTIONS_VERSION };
+    options = options ? options : &defaults;
+    if (!engine || !write || options->version > IVM_CHECKPOINT_OPTIONS_VERSION || (unsigned)options->compression > IVM_COMPRESSION_ZSTD) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_checkpoint: engine, a function that writes and options of version %u are wanted",
+                         IVM_CHECKPOINT_OPTIONS_VERSION);
+    }
+    return ivm__checkpoint_write(engine, &(ivm__checkpoint_target){ NULL, write, context }, options, error);
 }
 
 ivm_status ivm_engine_fingerprint(ivm_engine *engine, uint64_t *fingerprint, ivm_error *error)

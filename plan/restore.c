@@ -281,7 +281,9 @@ ivm_status ivm_restore(ivm_engine *engine, ivm_read read, void *context, ivm_err
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_restore: engine and a function that reads are wanted");
     }
     IVM_TRY(ivm__engine_enter(engine, error));
-    ivm_status status = restore(engine, read, context, error);
+    ivm_status status = engine->journal
+                            ? ivm__fail(error, IVM_UNSUPPORTED, "ivm_restore: the engine is durable, and is what its directory says")
+                            : restore(engine, read, context, error);
     ivm__engine_settle(engine);
     ivm__engine_leave(engine);
     return status;

@@ -4,7 +4,9 @@
  *
  * Until the last line of ivm__view_declare() nothing outside the new view has changed but for indexes that came, so that a failure frees both. Cost: the plan computed
  * once over its tables' rows. */
+#include "catalog_view.h"
 #include "check.h"
+#include "journal.h"
 #include "pending.h"
 #include "plan_code.h"
 #include "publish.h"
@@ -224,6 +226,16 @@ static ivm_status view_complete(ivm_view *view, ivm_error *error)
     return view_fill(view, error);
 }
 
+static ivm_status tell_made(const ivm_view *view, ivm_error *error)
+{
+    ivm__code code = { .memory = &view->engine->memory };
+    if (!view->engine->journal) {
+        return IVM_OK;
+    }
+    ivm__view_code(&code, view);
+    return ivm__journal_code(view->engine, IVM__RECORD_VIEW, &code, error);
+}
+
 /* The last steps of making it; the names are judged behind an overflow of the plan. */
 static ivm_status view_finish(ivm_view *view, ivm_indexes indexes, const ivm__view_saved *saved, ivm_error *error)
 {
@@ -232,7 +244,8 @@ static ivm_status view_finish(ivm_view *view, ivm_indexes indexes, const ivm__vi
     IVM_TRY(ivm__transient_check(view, saved, error));
     IVM_TRY(indexes == IVM_INDEXES_EAGER ? ivm__view_prepare(view, error) : IVM_OK);
     ivm__cancel cancel = ivm__engine_cancel_of(view->engine);
-    return ivm__cancel_poll(&cancel, error);
+    IVM_TRY(ivm__cancel_poll(&cancel, error)); /* the last point of return */
+    return tell_made(view, error);
 }
 
 ivm_status ivm__view_declare(ivm_engine *engine, const char *name, const ivm_plan *plan, const ivm_view_options *options,
@@ -340,8 +353,9 @@ ivm_status ivm_view_drop(ivm_view *view, ivm_error *error)
     }
     ivm_engine *engine = view->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
-    if (view->readers_count) {
-        ivm_status status = ivm__fail(error, IVM_IN_USE, "view %s is read by view %s", view->name, reader_of(view));
+    ivm_status status = view->readers_count ? ivm__fail(error, IVM_IN_USE, "view %s is read by view %s", view->name, reader_of(view))
+                                            : ivm__journal_view_drop(view, error);
+    if (status != IVM_OK) {
         ivm__engine_leave(engine);
         return status;
     }

@@ -261,6 +261,17 @@ def audit(ivm, folder):
     told("audited without foreign keys", run(ivm, ["replay", "--audit", "--fk-pruning", "off", path]), 0, "0 wrong", "")
 
 
+def durable(ivm, folder):
+    """Through directories a scenario's views hold what they hold anyway; nothing of them is left."""
+    paths = [os.path.join(HERE, "cases", name) for name in sorted(os.listdir(os.path.join(HERE, "cases")))[:20]]
+    place = os.path.join(folder, "place")
+    plain, lived = (run(ivm, ["replay", "--digest", *options, *paths]) for options in ([], ["--durable", place]))
+    judge("durable", plain.returncode == 0 and plain.stdout == lived.stdout and not lived.stderr, f"{lived.stdout}{lived.stderr}")
+    judge("durable leaves nothing", not os.path.exists(place), place)
+    told("durable nowhere", run(ivm, ["replay", "--durable", os.path.join(folder, "not", "there"), paths[0]]), 2, "", "io: ")
+    told("durable and restored", run(ivm, ["replay", "--durable", place, "--restored", paths[0]]), 2, "", "not both")
+
+
 def measure(ivm, folder):
     for arguments, metrics in MEASUREMENTS:
         done = run(ivm, ["bench", *arguments, "--json"])
@@ -320,6 +331,7 @@ def main():
         audit(ivm, folder)
         find_broken(ivm, folder)
         digests(ivm, folder)
+        durable(ivm, folder)
         measure(ivm, folder)
     explain(ivm)
     print(f"{passed} passed, {failed} failed")

@@ -40,6 +40,16 @@ scenarios_run() {
     add build/scenarios.txt
 }
 
+# A program that prints what it did and fails by its exit code.
+plain_run() {
+    echo "== $*"
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+    fi
+}
+
 tally() {
     echo "$passed passed, $failed failed"
     [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

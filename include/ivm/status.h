@@ -38,7 +38,7 @@ typedef enum ivm_status {
     IVM_APPEND_ONLY_VIOLATION, /* a batch that deletes from an append_only table */
     IVM_FK_VIOLATION,          /* a batch, or rows that are there, leave a child without its parent */
     IVM_OVERFLOW,              /* an integer, a decimal, a weight or a number of rows leaves its range */
-    IVM_CORRUPT,               /* a checkpoint that was cut, changed, or is none; the message says where */
+    IVM_CORRUPT,               /* a checkpoint or a log that was cut, changed, or is none; the message says where */
     IVM_IO,                    /* a file, a directory or a caller's stream could not be read or written */
     IVM_OUT_OF_MEMORY,         /* the allocator gave none, or more would pass the engine's limit; the message says which */
     IVM_UNSUPPORTED,           /* a thing that makes sense but is not done; the message says why */

@@ -1,0 +1,18 @@
+/* Writing a checkpoint, for whoever has to do something of his own as it begins. */
+#ifndef IVM__CHECKPOINT_H
+#define IVM__CHECKPOINT_H
+
+#include "ivm/checkpoint.h"
+
+typedef struct ivm__checkpoint_target {
+    /* Called before the first byte, under the engine's lock: what the checkpoint stands for is what is there now. NULL: nothing to do. */
+    ivm_status (*begin)(void *context);
+    ivm_write write;
+    void *context; /* of both */
+} ivm__checkpoint_target;
+
+/* ivm_checkpoint(), over options that have been checked. Where `begin` failed, with what it returned; it has told why. */
+ivm_status ivm__checkpoint_write(ivm_engine *engine, const ivm__checkpoint_target *to, const ivm_checkpoint_options *options,
+                                 ivm_error *error) IVM_MUST_CHECK;
+
+#endif

@@ -1,0 +1,156 @@
+/* What the calls of a durable engine say: of wrong arguments, of a directory that another has, of one to be read only, of pushes that are synced
+ * when asked; what opening tells it found. */
+#include <string.h>
+
+#include "disk.h"
+#include "story.h"
+
+static void arguments(const story_place *place)
+{
+    ivm_engine *engine, *plain;
+    ivm_error why = IVM_ERROR_INIT;
+    ivm_durable_options later = { .version = IVM_DURABLE_OPTIONS_VERSION + 1 };
+    ivm_durable_options none = { .sync = (ivm_sync)9 };
+    ivm_recovery found = { .version = IVM_RECOVERY_VERSION + 1 };
+    ivm_durable_status status = { .version = IVM_DURABLE_STATUS_VERSION };
+    NEED(ivm_durable_open(NULL, NULL, &engine, NULL, &why) == IVM_INVALID_ARGUMENT && why.message[0]);
+    NEED(ivm_durable_open(place->directory, NULL, NULL, NULL, NULL) == IVM_INVALID_ARGUMENT);
+    NEED(ivm_durable_open(place->directory, &later, &engine, NULL, NULL) == IVM_INVALID_ARGUMENT);
+    NEED(ivm_durable_open(place->directory, &none, &engine, NULL, NULL) == IVM_INVALID_ARGUMENT);
+    NEED(ivm_durable_open(place->directory, NULL, &engine, &found, NULL) == IVM_INVALID_ARGUMENT);
+    OK(ivm_engine_open(NULL, &plain, error));
+    NEED(ivm_durable_state(plain, &status, &why) == IVM_INVALID_ARGUMENT && strstr(why.message, "not durable"));
+    NEED(ivm_durable_sync(plain, NULL) == IVM_INVALID_ARGUMENT && ivm_durable_sync(NULL, NULL) == IVM_INVALID_ARGUMENT);
+    NEED(ivm_durable_checkpoint(plain, NULL) == IVM_INVALID_ARGUMENT);
+    OK(ivm_engine_close(plain, error));
+    char nowhere[400];
+    snprintf(nowhere, sizeof nowhere, "%s/not/there", place->root);
+    NEED(ivm_durable_open(nowhere, NULL, &engine, NULL, &why) == IVM_IO && why.message[0]);
+}
+
+static ivm_status nothing_read(void *context, void *bytes, size_t size, size_t *got)
+{
+    (void)context;
+    (void)bytes;
+    (void)size;
+    *got = 0;
+    return IVM_OK;
+}
+
+static void opened_twice(const story_place *place)
+{
+    ivm_engine *engine, *second;
+    ivm_error why = IVM_ERROR_INIT;
+    OK(story_open(place->directory, NULL, &engine, NULL, error));
+    NEED(story_open(place->directory, NULL, &second, NULL, &why) == IVM_IN_USE && strstr(why.message, place->directory));
+    NEED(ivm_restore(engine, nothing_read, NULL, &why) == IVM_UNSUPPORTED);
+    OK(ivm_engine_close(engine, error));
+    OK(story_open(place->directory, NULL, &second, NULL, error));
+    OK(ivm_engine_close(second, error));
+    story_place_clear(place);
+}
+
+/* What was made is told by numbers. */
+static void recovered(const story_place *place)
+{
+    ivm_engine *engine;
+    ivm_recovery found = { .version = IVM_RECOVERY_VERSION };
+    ivm_durable_status status = { .version = IVM_DURABLE_STATUS_VERSION };
+    OK(story_open(place->directory, NULL, &engine, &found, error));
+    NEED(found.created && !found.checkpoint && !found.batches && !found.changes && !found.bytes_cut && !found.message[0]);
+    story_declare(engine);
+    OK(story_push(engine, 100, error));
+    OK(ivm_durable_checkpoint(engine, error));
+    OK(ivm_durable_state(engine, &status, error));
+    NEED(status.checkpoint == STORY_DECLARES + 1 && status.sequence == status.checkpoint && status.synced == status.sequence);
+    OK(story_push(engine, 101, error));
+    OK(story_push(engine, 102, error));
+    ivm_view *late;
+    OK(ivm_view_find(engine, "late", &late, error));
+    OK(ivm_refresh_view(late, NULL, error));
+    OK(ivm_durable_state(engine, &status, error));
+    NEED(status.sequence == STORY_DECLARES + 4 && status.syncs > STORY_DECLARES && status.log_bytes > 0 && !status.broken);
+    ivm_batch *batch;
+    OK(ivm_batch_create(engine, &batch, error)); /* a position alone */
+    ivm_batch_position(batch, &(uint64_t){ 104 }, sizeof(uint64_t));
+    OK(ivm_push_batch(engine, batch, NULL, error));
+    OK(ivm_engine_close(engine, error));
+    OK(story_open(place->directory, NULL, &engine, &found, error));
+    NEED(!found.created && found.checkpoint == STORY_DECLARES + 1 && found.batches == 3 && found.changes == 1 && !found.bytes_cut);
+    NEED(story_position(engine) == 104);
+    OK(ivm_engine_close(engine, error));
+}
+
+/* Of the directory that recovered() left. */
+static void read_only(const story_place *place)
+{
+    ivm_engine *engine;
+    ivm_view *view;
+    ivm_table *table;
+    ivm_snapshot *snapshot;
+    ivm_error why = IVM_ERROR_INIT;
+    ivm_durable_options options = { .version = IVM_DURABLE_OPTIONS_VERSION, .read_only = true };
+    OK(ivm_durable_open(place->directory, &options, &engine, NULL, error));
+    uint64_t digest = story_digest(engine);
+    NEED(story_push(engine, 106, &why) == IVM_UNSUPPORTED && strstr(why.message, "read only"));
+    OK(ivm_view_find(engine, "totals", &view, error));
+    OK(ivm_table_find(engine, "f", &table, error));
+    NEED(ivm_view_drop(view, NULL) != IVM_OK && ivm_table_column_rename(table, "n", "m2", &why) == IVM_UNSUPPORTED);
+    NEED(ivm_durable_checkpoint(engine, &why) == IVM_UNSUPPORTED);
+    OK(ivm_durable_sync(engine, error));
+    OK(ivm_read_view(view, &snapshot, error));
+    ivm_snapshot_close(snapshot);
+    NEED(story_digest(engine) == digest && story_position(engine) == 104);
+    OK(ivm_engine_close(engine, error));
+    story_place_clear(place);
+}
+
+/* Nothing is synced until it is asked for, or the engine is closed; all of it is there. */
+static void asked(const story_place *place)
+{
+    disk under = { .pretends = true };
+    ivm__files files = disk_files(&under);
+    ivm_engine *engine;
+    ivm_durable_status status = { .version = IVM_DURABLE_STATUS_VERSION };
+    ivm_durable_options options = { .version = IVM_DURABLE_OPTIONS_VERSION, .sync = IVM_SYNC_ASKED };
+    OK(ivm__durable_open(place->directory, &options, &files, &engine, NULL, error));
+    uint64_t syncs = under.syncs;
+    story_declare(engine);
+    OK(story_push(engine, 100, error));
+    OK(ivm_durable_state(engine, &status, error));
+    NEED(under.syncs == syncs && status.sequence == STORY_DECLARES + 1 && status.synced == 0);
+    OK(ivm_durable_sync(engine, error));
+    OK(ivm_durable_state(engine, &status, error));
+    NEED(under.syncs > syncs && status.synced == STORY_DECLARES + 1);
+    OK(story_push(engine, 101, error));
+    uint64_t digest = story_digest(engine);
+    syncs = under.syncs;
+    OK(ivm_engine_close(engine, error));
+    NEED(under.syncs > syncs);
+    OK(ivm__durable_open(place->directory, &options, &files, &engine, NULL, error));
+    NEED(story_digest(engine) == digest);
+    under.nth = 1; /* the next sync, which is the closing one's */
+    under.calls = 0;
+    under.syncs_alone = true;
+    under.what = DISK_FAILS;
+    under.number = 5;
+    OK(story_push(engine, 103, error));
+    ivm_error why = IVM_ERROR_INIT;
+    NEED(ivm_engine_close(engine, &why) == IVM_IO && why.message[0]);
+    NEED(story_position(engine) == 104);
+    OK(ivm_engine_close(engine, error));
+    story_place_clear(place);
+}
+
+int main(void)
+{
+    story_place place;
+    story_place_make(&place);
+    arguments(&place);
+    opened_twice(&place);
+    recovered(&place);
+    read_only(&place);
+    asked(&place);
+    story_place_remove(&place);
+    return 0;
+}

@@ -1,0 +1,273 @@
+/* Eight threads that push to one durable engine: their pushes share syncs, each gets its own status and statistics, a batch that is refused hurts no
+ * other, callbacks see every push in its order, and what was acknowledged is there again, with checkpoints made meanwhile or without. Then a sync that fails for several pushes at once: none is
+ * acknowledged, the engine gives nothing out any more, and the directory has all or some of them. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "disk.h"
+#include "story.h"
+
+#define THREADS 8
+#define PUSHES 60
+#define REFUSED_EVERY 10 /* of a thread's pushes one inserts a key that is there */
+
+typedef struct world {
+    ivm_engine *engine;
+    ivm_table *table;
+    ivm_view *view;
+    disk under;
+    ivm__files files;
+    _Atomic uint64_t went, refused, lost, rows;
+    uint64_t told;      /* calls of the callback */
+    int64_t count_last; /* that it was shown */
+    bool disorder;
+} world;
+
+typedef struct pusher {
+    world *it;
+    uint32_t number, pushes;
+} pusher;
+
+static void changed(void *context, ivm_view *view, ivm_snapshot *changes)
+{
+    world *it = context;
+    (void)view;
+    for (ivm_rows rows; ivm_snapshot_next(changes, &rows);) {
+        for (size_t i = 0; i < rows.rows_count; i++) {
+            int64_t count = ivm_rows_value(&rows, IVM_INT64, i, 0).as.int64;
+            it->disorder |= rows.weights[i] < 0 ? count != it->count_last : count <= 0;
+            it->count_last = rows.weights[i] > 0 ? count : it->count_last;
+        }
+    }
+    it->told++;
+}
+
+static void world_declare(world *it)
+{
+    ivm_column_definition columns[] = { { "id", IVM_INT64, true }, { "pusher", IVM_INT64, true } };
+    ivm_table_options options = { .columns = columns, .columns_count = 2, .key = "id" };
+    OK(ivm_table_create(it->engine, "t", &options, &it->table, error));
+    ivm_plan *plan = ivm_plan_count(ivm_plan_aggregate(ivm_plan_scan(it->table, "t"), ""), "n");
+    ivm_view_options how = { .version = IVM_VIEW_OPTIONS_VERSION, .changed = changed, .changed_context = it };
+    OK(ivm_view_create(it->engine, "count", plan, &how, &it->view, error));
+}
+
+static void world_open(world *it, const char *directory, uint32_t group)
+{
+    ivm_durable_options options = { .version = IVM_DURABLE_OPTIONS_VERSION, .group = group };
+    it->files = disk_files(&it->under);
+    OK(ivm__durable_open(directory, &options, &it->files, &it->engine, NULL, error));
+}
+
+static ivm_status push(pusher *self, uint32_t nth, bool refused, ivm_error *why)
+{
+    ivm_batch *batch;
+    ivm_stats stats = { 0 };
+    OK(ivm_batch_create(self->it->engine, &batch, error));
+    for (uint32_t i = 0; i <= nth % 3; i++) {
+        int64_t id = refused ? -1 : (int64_t)self->number << 32 | (int64_t)nth << 8 | i;
+        ivm_batch_insert(batch, self->it->table, ivm_int64(id), ivm_int64(self->number));
+    }
+    ivm_status status = ivm_push_batch(self->it->engine, batch, &stats, why);
+    if (status == IVM_OK) {
+        NEED(stats.batches == 1 && stats.rows_in == nth % 3 + 1);
+        atomic_fetch_add(&self->it->rows, nth % 3 + 1);
+    }
+    return status;
+}
+
+static void *pusher_run(void *context)
+{
+    pusher *self = context;
+    for (uint32_t nth = 0; nth < self->pushes; nth++) {
+        bool refused = nth % REFUSED_EVERY == REFUSED_EVERY - 1;
+        ivm_error why = IVM_ERROR_INIT;
+        ivm_status status = push(self, nth, refused, &why);
+        NEED(why.status == status);
+        if (status == IVM_IO) {
+            atomic_fetch_add(&self->it->lost, 1);
+            continue;
+        }
+        NEED(status == (refused ? IVM_DUPLICATE_KEY : IVM_OK));
+        atomic_fetch_add(refused ? &self->it->refused : &self->it->went, 1);
+    }
+    return NULL;
+}
+
+static void pushers_run(world *it, uint32_t pushes)
+{
+    pthread_t threads[THREADS];
+    pusher pushers[THREADS];
+    for (uint32_t i = 0; i < THREADS; i++) {
+        pushers[i] = (pusher){ it, i + 1, pushes };
+        NEED(pthread_create(&threads[i], NULL, pusher_run, &pushers[i]) == 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        NEED(pthread_join(threads[i], NULL) == 0);
+    }
+}
+
+static uint64_t rows_counted(ivm_engine *engine)
+{
+    ivm_view *view;
+    ivm_snapshot *snapshot;
+    ivm_rows rows;
+    uint64_t count = 0;
+    OK(ivm_view_find(engine, "count", &view, error));
+    OK(ivm_read_view(view, &snapshot, error));
+    while (ivm_snapshot_next(snapshot, &rows)) {
+        count += (uint64_t)ivm_rows_value(&rows, IVM_INT64, 0, 0).as.int64;
+    }
+    ivm_snapshot_close(snapshot);
+    return count;
+}
+
+/* A row that a refused batch inserts again. */
+static void first_row(world *it)
+{
+    ivm_batch *batch;
+    OK(ivm_batch_create(it->engine, &batch, error));
+    ivm_batch_insert(batch, it->table, ivm_int64(-1), ivm_int64(0));
+    OK(ivm_push_batch(it->engine, batch, NULL, error));
+}
+
+static void shared(const char *directory, uint32_t group)
+{
+    world it = { .under = { .pretends = true, .sync_microseconds = 500 } };
+    world_open(&it, directory, group);
+    world_declare(&it);
+    first_row(&it);
+    uint64_t syncs = it.under.syncs, told = it.told;
+    pushers_run(&it, PUSHES);
+    syncs = it.under.syncs - syncs;
+    NEED(it.went == (uint64_t)THREADS * PUSHES * (REFUSED_EVERY - 1) / REFUSED_EVERY && it.lost == 0);
+    NEED(it.refused == (uint64_t)THREADS * PUSHES / REFUSED_EVERY);
+    NEED(it.told - told == it.went && !it.disorder);
+    NEED(rows_counted(it.engine) == it.rows + 1 && it.count_last == (int64_t)it.rows + 1);
+    ivm_durable_status status = { .version = IVM_DURABLE_STATUS_VERSION };
+    OK(ivm_durable_state(it.engine, &status, error));
+    NEED(status.synced == status.sequence && status.sequence == 3 + it.went && !status.broken);
+    uint64_t digest = story_digest(it.engine);
+    OK(ivm_engine_close(it.engine, error));
+    it.under = (disk){ .pretends = true };
+    world_open(&it, directory, group);
+    NEED(story_digest(it.engine) == digest);
+    OK(ivm_engine_close(it.engine, error));
+    printf("groups of %u: %llu pushes of %u threads in %llu syncs, %llu refused\n", group, (unsigned long long)it.went, THREADS,
+           (unsigned long long)syncs, (unsigned long long)it.refused);
+    NEED(group == 1 ? syncs >= it.went : syncs < it.went);
+}
+
+typedef struct saver {
+    world *it;
+    _Atomic bool over;
+    uint64_t checkpoints;
+} saver;
+
+/* Two at once may meet: one is refused. */
+static void *saver_run(void *context)
+{
+    saver *self = context;
+    while (!atomic_load(&self->over)) {
+        ivm_error why = IVM_ERROR_INIT;
+        ivm_status status = ivm_durable_checkpoint(self->it->engine, &why);
+        NEED(status == IVM_OK || status == IVM_IN_USE);
+        self->checkpoints += status == IVM_OK;
+    }
+    return NULL;
+}
+
+/* Checkpoints that come while pushes go on. */
+static void beside_checkpoints(const char *directory)
+{
+    world it = { .under = { .pretends = true } };
+    saver savers[2] = { { .it = &it }, { .it = &it } };
+    pthread_t threads[2];
+    world_open(&it, directory, 0);
+    world_declare(&it);
+    first_row(&it);
+    for (int i = 0; i < 2; i++) {
+        NEED(pthread_create(&threads[i], NULL, saver_run, &savers[i]) == 0);
+    }
+    pushers_run(&it, PUSHES);
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&savers[i].over, true);
+        NEED(pthread_join(threads[i], NULL) == 0);
+    }
+    NEED(it.lost == 0 && !it.disorder && rows_counted(it.engine) == it.rows + 1);
+    uint64_t digest = story_digest(it.engine);
+    OK(ivm_engine_close(it.engine, error));
+    world_open(&it, directory, 0);
+    NEED(story_digest(it.engine) == digest);
+    OK(ivm_engine_close(it.engine, error));
+    printf("%llu pushes beside %llu checkpoints\n", (unsigned long long)it.went,
+           (unsigned long long)(savers[0].checkpoints + savers[1].checkpoints));
+}
+
+/* The engine gives out nothing; a closed one is opened again. */
+static void unreadable(world *it, const char *directory)
+{
+    ivm_snapshot *snapshot = NULL;
+    ivm_error why = IVM_ERROR_INIT;
+    size_t size;
+    NEED(ivm_read_view(it->view, &snapshot, &why) == IVM_IO && why.message[0]);
+    NEED(ivm_engine_position(it->engine, NULL, 0, &size, &why) == IVM_IO);
+    NEED(ivm_durable_checkpoint(it->engine, &why) == IVM_IO && ivm_durable_sync(it->engine, &why) == IVM_IO);
+    OK(ivm_engine_close(it->engine, error));
+    it->under = (disk){ .pretends = true };
+    world_open(it, directory, 0);
+    uint64_t rows = rows_counted(it->engine);
+    NEED(rows >= it->rows + 1 && rows <= (uint64_t)THREADS * PUSHES * 3 + 1);
+    OK(ivm_engine_close(it->engine, error));
+}
+
+/* From some sync on all fail. False: it was one push alone, which was undone. */
+static bool lost(const char *directory, uint64_t nth)
+{
+    world it = { .under = { .pretends = true, .sync_microseconds = 2000 } };
+    world_open(&it, directory, 0);
+    world_declare(&it);
+    first_row(&it);
+    it.under.calls = 0;
+    it.under.syncs_alone = true;
+    it.under.what = DISK_FAILS_FROM;
+    it.under.number = EIO;
+    it.under.nth = nth;
+    pushers_run(&it, PUSHES);
+    NEED(it.lost > 0 && !it.disorder && it.count_last <= (int64_t)it.rows + 1);
+    ivm_durable_status status = { .version = IVM_DURABLE_STATUS_VERSION };
+    OK(ivm_durable_state(it.engine, &status, error));
+    NEED(status.broken);
+    if (!it.engine->unreadable) {
+        NEED(rows_counted(it.engine) == it.rows + 1);
+        OK(ivm_engine_close(it.engine, error));
+        return false;
+    }
+    unreadable(&it, directory);
+    return true;
+}
+
+int main(void)
+{
+    uint64_t several = 0;
+    story_place place;
+    story_place_make(&place);
+    shared(place.directory, 64);
+    story_place_clear(&place);
+    shared(place.directory, 3);
+    story_place_clear(&place);
+    shared(place.directory, 1);
+    story_place_clear(&place);
+    beside_checkpoints(place.directory);
+    story_place_clear(&place);
+    for (uint64_t nth = 1; nth <= 12; nth++) {
+        several += lost(place.directory, nth);
+        story_place_clear(&place);
+    }
+    printf("12 syncs failed, %llu of them for several pushes at once\n", (unsigned long long)several);
+    story_place_remove(&place);
+    return several ? 0 : 1;
+}
