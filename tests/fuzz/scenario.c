@@ -22,7 +22,7 @@ static void replay_once(const scenario_file *file, bool restored)
     replay_counts counts = { 0 };
     replay_session replay;
     how.hash_seed = 5;
-    NEED(replay_open(&replay, &how));
+    NEED(replay_open(&replay, &how, NULL));
     replay.digest.wanted = replay.audits = replay.restored = restored;
     replay_run(&replay, file, false, &counts);
     replay_close(&replay);
