@@ -43,6 +43,8 @@ struct ivm_table {
     uint64_t columns_version; /* grows when a column comes or goes: batches filled before are refused */
     uint32_t *key;            /* positions in the key's order */
     uint32_t key_count, key_capacity;
+    bool partitioned;   /* each row belongs to the partition whose number it has in a column */
+    uint32_t partition; /* that column; 0 where there is none */
     bool append_only;
     bool allow_negative;    /* a bag whose rows stand once each, found through `whole` */
     bool transient;         /* rows are used and dropped: the store has those alone that wait for parents, once each (transient.h) */
@@ -126,6 +128,7 @@ struct ivm_engine {
     uint64_t seed;
     pthread_mutex_t turn;  /* of calls that change the engine, until their callbacks are done; taken before the lock */
     pthread_mutex_t lock;  /* the writer's, and the catalog's */
+    bool restoring;        /* a restore in several streams is open: nothing else changes the engine */
     _Atomic bool stepping; /* a call is under way, on thread `owner` */
     _Atomic(pthread_t) owner;
     _Atomic bool telling; /* callbacks are being called, on thread `teller`; the lock is free */
@@ -208,8 +211,10 @@ ivm_status ivm__snapshot_copy(ivm_view *view, ivm__store *rows, ivm_snapshot **s
 void ivm__view_free(ivm_view *view);
 void ivm__table_free(ivm_table *table);
 
-/* Takes turn and lock for a call that may change the engine. in_use where it comes from inside a callback. */
+/* Takes turn and lock for a call that may change the engine. in_use where it comes from inside a callback, or while a restore is open. */
 ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
+/* The same for the calls that such a restore is made of. */
+ivm_status ivm__engine_enter_restoring(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 void ivm__engine_leave(ivm_engine *engine);
 /* Takes the lock alone, for a call that only looks: it need not wait for callbacks. */
 ivm_status ivm__engine_enter_reading(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;

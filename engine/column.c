@@ -297,6 +297,7 @@ static void numbers_close(ivm_table *table, uint32_t dropped)
         column_close(heading->columns, heading->columns_count, dropped);
     }
     column_close(table->key, table->key_count, dropped);
+    column_close(&table->partition, table->partitioned, dropped);
     for (ivm_fact *fact = table->engine->facts; fact; fact = fact->next) {
         if (fact->child == table) {
             column_close(fact->child_columns, fact->columns_count, dropped);
@@ -465,6 +466,9 @@ static ivm_status drop_check(const ivm_table *table, uint32_t column, ivm_error 
     }
     if (is_among(table->key, table->key_count, column)) {
         return ivm__fail(error, IVM_IN_USE, "table %s: column %s is one of the key", table->name, name);
+    }
+    if (table->partitioned && table->partition == column) {
+        return ivm__fail(error, IVM_IN_USE, "table %s: column %s is the partition of its rows", table->name, name);
     }
     for (const ivm_fact *fact = table->engine->facts; fact; fact = fact->next) {
         assert(fact->parent != table || !is_among(fact->parent_columns, fact->columns_count, column));

@@ -174,7 +174,7 @@ void ivm__engine_leave_reading(ivm_engine *engine)
     pthread_mutex_unlock(&engine->lock);
 }
 
-ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error)
+ivm_status ivm__engine_enter_restoring(ivm_engine *engine, ivm_error *error)
 {
     bool inside = is_inside(engine); /* else the turn would be waited for in vain */
     if (!inside) {
@@ -183,6 +183,16 @@ ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error)
     ivm_status status = ivm__engine_enter_reading(engine, error);
     assert(inside == (status != IVM_OK));
     return status;
+}
+
+ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error)
+{
+    IVM_TRY(ivm__engine_enter_restoring(engine, error));
+    if (engine->restoring) {
+        ivm__engine_leave(engine);
+        return ivm__fail(error, IVM_IN_USE, "the engine is in use: a restore of it is open");
+    }
+    return IVM_OK;
 }
 
 void ivm__engine_leave(ivm_engine *engine)

@@ -16,8 +16,7 @@ static ivm_status table_take(void *context, const ivm__chunk *chunk, ivm__feed *
     return IVM_OK;
 }
 
-/* Rows of a table that allows negative weights, or keeps those alone that wait, are found as a whole. */
-static ivm_status indexes_make(const ivm_table *table, ivm__step *step, ivm__table_rows *made)
+ivm_status ivm__table_rows_index(const ivm_table *table, ivm__step *step, ivm__table_rows *made)
 {
     if (table->key_count) {
         return ivm__store_index(&made->store, table->key, table->key_count, true, &made->key_index);
@@ -41,7 +40,7 @@ ivm_status ivm__table_load(const ivm_table *table, ivm__step *step, ivm__feed *f
     IVM_TRY(ivm__store_init(&made->store, step->memory, step->texts, step->seed, table->store.layout));
     ivm_status status = ivm__rows_load(from, step->scratch, step->texts, &shape, table_take, &made->store);
     if (status == IVM_OK) {
-        status = indexes_make(table, step, made);
+        status = ivm__table_rows_index(table, step, made);
     }
     if (status != IVM_OK) {
         ivm__store_undo(&made->store);

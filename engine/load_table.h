@@ -16,6 +16,9 @@ typedef struct ivm__table_rows {
 } ivm__table_rows;
 
 ivm_status ivm__table_load(const ivm_table *table, ivm__step *step, ivm__feed *from, ivm__table_rows *made) IVM_MUST_CHECK;
+/* The index over the key, or, of rows that are found as a whole (of a table that allows negative weights, or keeps those alone that wait), over all
+ * columns. */
+ivm_status ivm__table_rows_index(const ivm_table *table, ivm__step *step, ivm__table_rows *made) IVM_MUST_CHECK;
 void ivm__table_replace(ivm_table *table, ivm__table_rows *made);
 
 /* The rows of a section into an empty Z-set of their layout. On failure the caller gives it up. */

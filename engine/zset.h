@@ -43,5 +43,7 @@ ivm_status ivm__store_rewrite(ivm__store *old, const ivm__index *whole, ivm__lay
 ivm__chunk *ivm__chunk_rewrite(ivm__arena *arena, const ivm__chunk *chunk, const ivm__layout *layout, const uint32_t *from);
 /* The store becomes the one made, which is taken. Cannot fail. */
 void ivm__store_replace(ivm__store *store, ivm__store *made);
+/* Each becomes the other, indexes and all. Cannot fail. */
+void ivm__store_exchange(ivm__store *a, ivm__store *b);
 
 #endif

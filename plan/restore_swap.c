@@ -2,11 +2,13 @@
  * them from within, stay good; what they hold is exchanged. */
 #include "restore_swap.h"
 
+#include "load_partition.h"
+
 /* ---- Beside --------------------------------------------------------------------------------------------------------------------------- */
 
 static ivm_status arrays_make(ivm__beside *it)
 {
-    ivm__arena *arena = &it->engine->arena;
+    ivm__arena *arena = it->arena;
     size_t tables = 0, facts = 0, views = 0;
     for (const ivm_table *table = it->engine->tables; table; table = table->next) {
         tables++;
@@ -32,12 +34,12 @@ static ivm_status arrays_make(ivm__beside *it)
     return IVM_OK;
 }
 
-static ivm_status view_make(ivm__view_beside *it, const ivm_view *view, ivm_error *error)
+static ivm_status view_make(ivm__view_beside *it, const ivm_view *view, ivm__arena *arena, ivm_error *error)
 {
     ivm_engine *engine = view->engine;
     uint32_t sources = ivm__pendings_count(view);
     it->program.memory = &engine->memory;
-    it->pending = ivm__arena_allocate(&engine->arena, (sources + 1) * sizeof *it->pending);
+    it->pending = ivm__arena_allocate(arena, (sources + 1) * sizeof *it->pending);
     if (it->pending) {
         memset(it->pending, 0, sources * sizeof *it->pending);
     }
@@ -50,15 +52,15 @@ static ivm_status view_make(ivm__view_beside *it, const ivm_view *view, ivm_erro
     return ivm__compile(engine, view->name, it->planned, &it->program, error);
 }
 
-ivm_status ivm__beside_make(ivm__beside *it, ivm_engine *engine, ivm_error *error)
+ivm_status ivm__beside_make(ivm__beside *it, ivm_engine *engine, ivm__arena *arena, ivm_error *error)
 {
     uint32_t nth = 0;
-    *it = (ivm__beside){ .engine = engine };
+    *it = (ivm__beside){ .engine = engine, .arena = arena };
     if (arrays_make(it) != IVM_OK) {
         return ivm__fail_memory(error);
     }
     for (const ivm_view *view = engine->views; view; view = view->next) {
-        IVM_TRY(view_make(&it->views[nth++], view, error));
+        IVM_TRY(view_make(&it->views[nth++], view, arena, error));
     }
     return IVM_OK;
 }
@@ -98,16 +100,39 @@ void ivm__beside_end(ivm__beside *it)
 /* ---- In place ------------------------------------------------------------------------------------------------------------------------- */
 
 /* What the view was is then beside. */
-static void view_move(ivm__view_beside *it, ivm_view *view)
+static void view_exchange(ivm__view_beside *it, ivm_view *view)
 {
     ivm__program program = view->program;
     ivm__planned *planned = view->planned;
     assert(!view->ran && !view->telling && planned->node == it->planned->node);
     view->program = it->program;
     view->planned = it->planned;
-    view->program.result->overwrites = view->readers_count == 0;
     it->program = program;
     it->planned = planned;
+}
+
+static void view_move(ivm__view_beside *it, ivm_view *view)
+{
+    view_exchange(it, view);
+    view->program.result->overwrites = view->readers_count == 0;
+}
+
+void ivm__beside_exchange(ivm__beside *it)
+{
+    uint32_t nth = 0;
+    for (ivm_table *table = it->engine->tables; table; table = table->next) {
+        ivm__table_exchange(table, &it->tables[nth++]);
+    }
+    nth = 0;
+    for (ivm_view *view = it->engine->views; view; view = view->next) {
+        view_exchange(&it->views[nth++], view);
+    }
+    nth = 0;
+    for (ivm_fact *fact = it->engine->facts; fact; fact = fact->next, nth++) {
+        struct ivm__track *track = fact->track;
+        fact->track = it->tracks[nth];
+        it->tracks[nth] = track;
+    }
 }
 
 void ivm__beside_move(ivm__beside *it)
