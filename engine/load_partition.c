@@ -43,8 +43,7 @@ static ivm_status fail_key(const intake *in, const ivm__chunk *chunk, const ivm_
     char text[IVM__ROW_TEXT_SIZE];
     uint32_t next = 0;
     int64_t other;
-    ivm__row_id found =
-        ivm__index_find(in->made->key_index, keys->words + (size_t)row * keys->words_count, keys->hashes[row], &next);
+    ivm__row_id found = ivm__index_find(in->made->key_index, keys->words + (size_t)row * keys->words_count, keys->hashes[row], &next);
     assert(found != IVM__ROW_NONE);
     memcpy(&other, ivm__store_row(store, found) + store->layout->offsets[table->partition], sizeof other);
     ivm__stage_row_text(chunk, table->key, table->key_count, row, text);
@@ -55,15 +54,18 @@ static ivm_status fail_key(const intake *in, const ivm__chunk *chunk, const ivm_
 static ivm_status check_keys(const intake *in, const ivm__chunk *chunk, ivm_error *error)
 {
     const ivm_table *table = in->table;
-    uint32_t absent[IVM__CHUNK_ROWS], row = 0;
+    uint32_t absent[IVM__CHUNK_ROWS], count = chunk->rows_count, row = 0;
     ivm__keys keys;
     if (!table->key_count || key_names_partition(table)) {
         return IVM_OK;
     }
     ivm__arena_mark mark = ivm__arena_here(in->step->scratch);
     ivm_status status = ivm__index_keys(in->made->key_index, in->step->scratch, chunk, table->key, true, &keys);
-    if (status == IVM_OK && ivm__index_absent(in->made->key_index, &keys, absent) < chunk->rows_count) {
-        while (row < chunk->rows_count && absent[row] == row) {
+    if (status == IVM_OK) {
+        count = ivm__index_absent(in->made->key_index, &keys, absent);
+    }
+    if (count < chunk->rows_count) {
+        while (row < count && absent[row] == row) {
             row++;
         }
         status = fail_key(in, chunk, &keys, row, error);

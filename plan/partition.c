@@ -330,8 +330,8 @@ ivm_status ivm_checkpoint_partitions(ivm_engine *engine, ivm_partition_range ran
                          IVM_CHECKPOINT_OPTIONS_VERSION);
     }
     if (!range_is(&range)) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_checkpoint_partitions: partitions %u up to %u: there are %u", range.first, range.end,
-                         IVM_PARTITIONS_MAX);
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_checkpoint_partitions: partitions %u up to %u: there are %u", range.first,
+                         range.end, IVM_PARTITIONS_MAX);
     }
     checkpoint it = { .engine = engine,
                       .range = range,

@@ -220,8 +220,7 @@ static ivm_status check_facts(const ivm_engine *engine, ivm_error *error)
         if (fact->track && fact->child->transient) {
             return ivm__fail(error, IVM_UNSUPPORTED,
                              "by partition: the foreign key of %s to %s is %s, and table %s does not keep the rows that it counts",
-                             fact->child->name, fact->parent->name, fact->trust == IVM_TRACKED ? "tracked" : "enforced",
-                             fact->child->name);
+                             fact->child->name, fact->parent->name, fact->trust == IVM_TRACKED ? "tracked" : "enforced", fact->child->name);
         }
     }
     return IVM_OK;
@@ -264,7 +263,7 @@ static ivm_status hear_rows(ivm__saver *self, const ivm__store *store, uint32_t 
 ivm__frontier_holding ivm__frontier_holds(const ivm__operator *operator)
 {
     listener to = { .saver = { .rows = hear_rows } };
-    ivm_status status = operator->class->save(operator, &to.saver);
+    ivm_status status = operator->class->save(operator, & to.saver);
     assert(status == IVM_OK && to.heard.store);
     (void)status;
     return to.heard;
@@ -272,7 +271,7 @@ ivm__frontier_holding ivm__frontier_holds(const ivm__operator *operator)
 
 /* ---- Below one --------------------------------------------------------------------------------------------------------------------------- */
 
-static bool is_below(const ivm__operator *operator, const ivm__operator *frontier)
+static bool is_below(const ivm__operator *operator, const ivm__operator * frontier)
 {
     const ivm__operator *above = operator->next;
     while (above && above != frontier) {

@@ -130,7 +130,7 @@ static ivm_plan *seen_above(void)
     return ivm_plan_add(plan, "all", "sum", ivm_column("total"));
 }
 
-static const char *const names[] = { "joined", "by_name", "distinct", "top",   "left", "children", "signed",
+static const char *const names[] = { "joined", "by_name", "distinct", "top",        "left",      "children", "signed",
                                      "over",   "late",    "seen_by",  "seen_above", "seen_rows", "seen_over" };
 
 void parts_open(fixture *it)
@@ -142,12 +142,14 @@ void parts_open(fixture *it)
     fixture_make(it, "by_name", totals(ivm_plan_join(scan_of("f", NULL), scan_of("d", NULL), "f.d = d.id"), "d.name"));
     fixture_make(it, "distinct", ivm_plan_distinct(ivm_plan_project(scan_of("f", NULL), "n")));
     fixture_make(it, "top", ivm_plan_order_by(ivm_plan_top_k(scan_of("f", NULL), 3, 1), ivm_column("n"), true, false));
-    fixture_make(it, "left",
-                 ivm_plan_project(ivm_plan_join_kind(IVM_LEFT_JOIN, scan_of("f", NULL), scan_of("plain", NULL), "f.n = plain.n"), "f.id, plain.s"));
+    fixture_make(
+        it, "left",
+        ivm_plan_project(ivm_plan_join_kind(IVM_LEFT_JOIN, scan_of("f", NULL), scan_of("plain", NULL), "f.n = plain.n"), "f.id, plain.s"));
     fixture_make(it, "children",
                  ivm_plan_project(ivm_plan_join(scan_of("c", NULL), scan_of("p", NULL), "c.part = p.part, c.p = p.id"), "c.p, c.n, p.s"));
     fixture_make(it, "signed", totals(scan_of("bag", NULL), "n"));
-    fixture_make(it, "over", ivm_plan_project(ivm_plan_join(scan_of("by_name", "a"), scan_of("by_name", "b"), "a.c = b.c"), "a.name, b.total"));
+    fixture_make(it, "over",
+                 ivm_plan_project(ivm_plan_join(scan_of("by_name", "a"), scan_of("by_name", "b"), "a.c = b.c"), "a.name, b.total"));
     fixture_make_with(it, "late", totals(scan_of("bag", NULL), "part"), &late);
     fixture_make(it, "seen_by", seen_totals());
     fixture_make(it, "seen_above", seen_above());
