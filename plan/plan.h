@@ -114,7 +114,7 @@ typedef struct ivm__node {
     uint32_t groups_count;
     ivm__aggregate_spec *aggregates;
     uint32_t aggregates_count;
-    uint32_t place; /* aggregate: of its operator in the view's program, once that was compiled */
+    uint32_t place;            /* aggregate: of its operator in the view's program, once that was compiled */
     ivm__equality *equalities; /* join; outer: positions among both inputs' columns */
     uint32_t equalities_count;
 } ivm__node;
