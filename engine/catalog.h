@@ -50,7 +50,7 @@ struct ivm_table {
     bool transient;         /* rows are used and dropped: the store has those alone that wait for parents, once each (transient.h) */
     bool came;              /* a push has changed it */
     bool stale;             /* transient: rows may stand in the store that wait for nothing */
-    struct ivm__hops *hops; /* transient: of the views for which its rows may wait */
+    struct ivm__hops *hops; /* transient: of the views and facts for which its rows may wait */
     ivm__store store;
     ivm__index *key_index;  /* NULL for a bag */
     ivm__index *whole;      /* a bag's, over whole rows; NULL until its first negative row, or its first that waits */
@@ -83,6 +83,7 @@ struct ivm_fact {
     ivm_trust trust;
     uint64_t since;              /* pushes before it was declared */
     struct ivm__track *track;    /* who waits for whom, who holds whom (track.h); NULL where nobody asks */
+    struct ivm__hops *hops;      /* its own, where all rows that wait under it are kept (transient.h); else NULL */
     uint32_t pins;               /* views of transient tables that rest on it */
     ivm_orphans_changed changed; /* NULL: nobody is told */
     void *changed_context;
@@ -139,7 +140,7 @@ struct ivm_engine {
     ivm_table *tables;
     ivm_table *changed; /* those that the step under way may change, or that changed in the last: all others end a step unseen */
     ivm_table *recent[IVM__TABLES_RECENT]; /* by id: the last that a batch named; NULL: none, or it is gone */
-    uint32_t waits_count;                  /* views' lists of hops by which rows of transient tables may wait */
+    uint32_t waits_count;                  /* lists of hops by which rows of transient tables may wait */
     ivm_fact *facts;
     ivm_view *views;
     uint64_t ids;                            /* the last one given */

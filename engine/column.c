@@ -498,6 +498,9 @@ static ivm_status drop_column(ivm_table *table, const char *column, ivm_error *e
     facts_drop(table, dropped);
     numbers_close(table, dropped);
     change_publish(&it);
+    if (table->transient && !table->hops) {
+        ivm__store_clear(&table->store); /* what waited by the facts that went waits no more */
+    }
     ivm__release(&table->engine->memory, name, strlen(name) + 1);
     return IVM_OK;
 }

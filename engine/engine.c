@@ -41,6 +41,7 @@ void ivm__catalog_clear(ivm_engine *engine)
     engine->views = NULL;
     engine->facts = NULL;
     engine->tables = NULL;
+    engine->waits_count = 0;
     engine->facts_version++;
 }
 

@@ -3,7 +3,7 @@
  *     shared       POSITION, CATALOG, STATE, ROWS of each table without a partition, END
  *     partition    POSITION, STATE, KEPT of each frontier (partition_views.h), ROWS of each table with one, END
  *
- * STATE says of each transient table whether it has changed. Rows of all partitions lie together: each table's are put in order once, by partition
+ * STATE says of each transient table whether it has changed; its ROWS are those that wait. Rows of all partitions lie together: each table's are put in order once, by partition
  * first, and the streams take them from there side by side. Tables are held by snapshots, so that pushes go on; where there are frontiers, whose states
  * no snapshot holds, the lock is kept until all is written. Cost: sorting all rows of partitioned tables, whatever the range. */
 #include "catalog_view.h"
@@ -14,6 +14,7 @@
 #include "saver_stream.h"
 #include "section.h"
 #include "snapshot.h"
+#include "transient.h"
 
 /* Rows that belong to partitions, in the order of these. */
 typedef struct parted {
@@ -90,17 +91,30 @@ static ivm_status part_add(checkpoint *it, parted **added)
     return IVM_OK;
 }
 
-static ivm_status table_part(checkpoint *it, const ivm_table *table, uint32_t ordinal)
+static ivm_status table_hold(checkpoint *it, ivm__step *step, const ivm_table *table, parted *part)
+{
+    ivm__zset waiting;
+    if (!table->transient) {
+        return ivm__snapshot_of(it->engine, &table->store, &part->snapshot);
+    }
+    IVM_TRY(ivm__transient_waiting(step, table, &waiting)); /* a copy: the store may be cleared while pushes go on */
+    ivm_status status = ivm__snapshot_of(it->engine, &waiting.store, &part->snapshot);
+    ivm__zset_deinit(&waiting);
+    return status;
+}
+
+static ivm_status table_part(checkpoint *it, ivm__step *step, const ivm_table *table, uint32_t ordinal)
 {
     parted *part;
     IVM_TRY(part_add(it, &part));
     part->section = (ivm__section){ IVM__SECTION_ROWS, ordinal, 0 };
     part->shape = ivm__table_shape(table);
     part->partition = table->partition;
-    IVM_TRY(columns_make(it, part));
-    IVM_TRY(ivm__snapshot_of(it->engine, &table->store, &part->snapshot));
+    IVM_TRY(table_hold(it, step, table, part));
     part->rows = ivm__snapshot_row_pages(part->snapshot);
-    return IVM_OK;
+    part->shape.types = part->rows.layout->types; /* which the snapshot keeps */
+    part->shape.nullable = part->rows.layout->nullable;
+    return columns_make(it, part);
 }
 
 static ivm_status frontier_part(checkpoint *it, const ivm__frontier *frontier)
@@ -116,7 +130,7 @@ static ivm_status frontier_part(checkpoint *it, const ivm__frontier *frontier)
     return columns_make(it, part);
 }
 
-static ivm_status parts_make(checkpoint *it)
+static ivm_status parts_make(checkpoint *it, ivm__step *step)
 {
     uint32_t tables = 0, nth = 0;
     for (const ivm_table *table = it->engine->tables; table; table = table->next) {
@@ -130,8 +144,8 @@ static ivm_status parts_make(checkpoint *it)
         IVM_TRY(frontier_part(it, &it->frontiers.list[i]));
     }
     for (const ivm_table *table = it->engine->tables; table; table = table->next, nth++) {
-        if (table->partitioned && !table->transient) {
-            IVM_TRY(table_part(it, table, nth));
+        if (table->partitioned) {
+            IVM_TRY(table_part(it, step, table, nth));
         }
     }
     return IVM_OK;
@@ -253,14 +267,11 @@ static ivm_status streams_write(checkpoint *it)
 
 /* ---- The call -------------------------------------------------------------------------------------------------------------------------- */
 
-static ivm_status shared_hold(checkpoint *it)
+static ivm_status shared_hold(checkpoint *it, ivm__step *step)
 {
-    ivm_stats ignored = { 0 };
-    ivm__step step;
-    ivm__step_init(&step, it->engine, &ignored, it->error);
     for (ivm_table *table = it->engine->tables; table; table = table->next) {
         if (!table->partitioned && !table->transient) {
-            IVM_TRY(ivm__row_saver_table(&it->shared, &step, table));
+            IVM_TRY(ivm__row_saver_table(&it->shared, step, table));
         }
     }
     return IVM_OK;
@@ -270,6 +281,9 @@ static ivm_status shared_hold(checkpoint *it)
 static ivm_status hold(checkpoint *it)
 {
     const ivm_engine *engine = it->engine;
+    ivm_stats ignored = { 0 };
+    ivm__step step;
+    ivm__step_init(&step, it->engine, &ignored, it->error);
     IVM_TRY(ivm__frontiers_find(it->engine, &it->arena, &it->frontiers, it->error));
     ivm__catalog_code(&it->catalog, engine);
     for (const ivm_table *table = engine->tables; table; table = table->next) {
@@ -283,9 +297,9 @@ static ivm_status hold(checkpoint *it)
         return ivm__fail_memory(it->error);
     }
     if (it->range.shared) {
-        IVM_TRY(shared_hold(it));
+        IVM_TRY(shared_hold(it, &step));
     }
-    return it->range.first < it->range.end ? told(it, parts_make(it)) : IVM_OK;
+    return it->range.first < it->range.end ? told(it, parts_make(it, &step)) : IVM_OK;
 }
 
 static ivm_status write_all(checkpoint *it)

@@ -3,7 +3,7 @@
  *     rows, programs and tracks change places with the engine's -> enforced facts judged, tracked ones counted -> views filled, in their order
  *     -> done        or  -> all change places again
  *
- * Not by pushes: between two partitions a promise of a foreign key may be broken, and a view that relies on it would be wrong for good. Where a view has
+ * Views are not filled by pushes: between two partitions a promise of a foreign key may be broken, and a view that relies on it would be wrong for good. Where a view has
  * a frontier, what is below it finds no rows, and the frontier itself tells those above of what was loaded. Cost: the views computed once. */
 #include "partition_restore.h"
 
@@ -48,6 +48,18 @@ static ivm_status views_fill(const ivm_engine *engine, ivm_error *error)
     return IVM_OK;
 }
 
+/* Rows of transient tables that wait, and none, change places: while views are filled there are none, since what has been made of them is in the
+ * frontiers already. */
+static void waiting_exchange(ivm_restoring *it)
+{
+    uint32_t nth = 0;
+    for (ivm_table *table = it->engine->tables; table; table = table->next, nth++) {
+        if (table->transient) {
+            ivm__table_exchange(table, &it->none[nth]);
+        }
+    }
+}
+
 /* All is in place but what says so. */
 static void settle(const ivm_restoring *it)
 {
@@ -72,9 +84,11 @@ ivm_status ivm__partitions_fill(ivm_restoring *it, ivm__step *step)
     IVM_TRY(rows_end(it, step));
     ivm__beside_exchange(&it->beside);
     ivm_status status = facts_judge(it->engine, step);
+    waiting_exchange(it);
     if (status == IVM_OK) {
         status = views_fill(it->engine, step->error);
     }
+    waiting_exchange(it);
     if (status != IVM_OK) {
         ivm__beside_exchange(&it->beside);
         return status;

@@ -59,6 +59,10 @@ static void leave(ivm_restoring *it)
 static void restore_end(ivm_restoring *it, bool done)
 {
     ivm_engine *engine = it->engine;
+    uint32_t nth = 0;
+    for (const ivm_table *table = engine->tables; it->none && table; table = table->next) {
+        ivm__store_deinit(&it->none[nth++].store);
+    }
     if (it->begun) {
         ivm__beside_end(&it->beside);
     }
@@ -82,12 +86,27 @@ static ivm_status stores_make(reading *it)
         if (table->partitioned || table->transient) {
             IVM_TRY(ivm__table_parts_begin(table, &it->step, &restore->beside.tables[nth]));
         }
+        if (table->transient) {
+            IVM_TRY(ivm__table_parts_begin(table, &it->step, &restore->none[nth]));
+        }
     }
-    restore->came = ivm__arena_allocate(&restore->arena, nth + 1);
-    if (!restore->came) {
+    return IVM_OK;
+}
+
+static ivm_status arrays_make(ivm_restoring *it)
+{
+    size_t tables = 0;
+    for (const ivm_table *table = it->engine->tables; table; table = table->next) {
+        tables++;
+    }
+    it->came = ivm__arena_allocate(&it->arena, tables + 1);
+    it->none = ivm__arena_allocate(&it->arena, (tables + 1) * sizeof *it->none);
+    if (!it->came || !it->none) {
+        it->none = NULL;
         return IVM_OUT_OF_MEMORY;
     }
-    memset(restore->came, false, nth + 1);
+    memset(it->came, false, tables + 1);
+    memset(it->none, 0, tables * sizeof *it->none);
     return IVM_OK;
 }
 
@@ -114,7 +133,8 @@ static ivm_status begin(reading *it)
     IVM_TRY(ivm__frontiers_find(it->engine, &restore->arena, &restore->frontiers, it->error));
     restore->begun = true;
     IVM_TRY(ivm__beside_make(&restore->beside, it->engine, &restore->arena, it->error));
-    return stores_make(it) == IVM_OK ? IVM_OK : ivm__fail_memory(it->error);
+    bool made = arrays_make(restore) == IVM_OK && stores_make(it) == IVM_OK;
+    return made ? IVM_OK : ivm__fail_memory(it->error);
 }
 
 /* ---- Sections ------------------------------------------------------------------------------------------------------------------------------ */
@@ -266,7 +286,7 @@ static ivm_status partition_read(reading *it)
         IVM_TRY(frontier_read(it, &restore->frontiers.list[i]));
     }
     for (const ivm_table *table = it->engine->tables; table; table = table->next, nth++) {
-        if (table->partitioned && !table->transient) {
+        if (table->partitioned) {
             ivm__table_rows *rows = &restore->beside.tables[nth];
             IVM_TRY(ivm__block_reader_begin(&it->reader, (ivm__section){ IVM__SECTION_ROWS, nth, 0 }));
             IVM_TRY(section_end(it, ivm__table_part_load(table, &it->step, &it->reader.feed, partition, rows)));

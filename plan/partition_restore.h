@@ -12,6 +12,7 @@ struct ivm_restoring {
     ivm__beside beside; /* once `begun`: programs, and rows as they come */
     ivm__frontiers frontiers;
     bool *came;           /* by table: it is transient and has changed */
+    ivm__table_rows *none; /* by table: of a transient one, no rows; NULL until all are */
     bool begun;           /* the catalog is known */
     bool declared;        /* it was made from the shared stream; between calls it is in the three lists below */
     bool shared, failed;  /* the shared stream was read; a stream could not be */

@@ -199,12 +199,6 @@ static ivm_status find_in_view(finder *it)
     bool *marks = NULL;
     const ivm__node *root = it->view->planned->node;
     IVM_TRY(mark_node(it, root, &marks));
-    for (const ivm__hops *hops = it->view->hops; hops; hops = hops->next) {
-        if (hops->waits) {
-            it->table = hops->table;
-            return refuse(it, "a tracked foreign key may have some of them wait for a parent");
-        }
-    }
     for (uint32_t c = 0; marks && c < root->columns_count; c++) {
         if (marks[c]) {
             return frontier_add(it, it->view->program.operators_count - 1, c);
@@ -213,11 +207,11 @@ static ivm_status find_in_view(finder *it)
     return marks ? refuse(it, "the view does not show their partition") : IVM_OK;
 }
 
-/* Who waits for whom cannot be told apart by partition, and who held a key cannot be counted anew. */
+/* Who waits is told by the rows that do, where all of those are kept; of rows that are gone nobody can say which keys they hold. */
 static ivm_status check_facts(const ivm_engine *engine, ivm_error *error)
 {
     for (const ivm_fact *fact = engine->facts; fact; fact = fact->next) {
-        if (fact->track && fact->child->transient) {
+        if (fact->track && fact->child->transient && !ivm__fact_keeps_waiting(fact)) {
             return ivm__fail(error, IVM_UNSUPPORTED,
                              "by partition: the foreign key of %s to %s is %s, and table %s does not keep the rows that it counts",
                              fact->child->name, fact->parent->name, fact->trust == IVM_TRACKED ? "tracked" : "enforced", fact->child->name);

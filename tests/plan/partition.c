@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DIMENSION "0,zero 1,one 2,two 3,three 4,four 5,five 6,six 7,null 8,eight 9,nine"
+#define DIMENSION "0,zero,1 1,one,2 2,two,null 3,three,8 4,four,9 5,five,10 6,six,11 7,null,12 8,eight,8 9,nine,13"
 
 /* ---- From any number to any number -------------------------------------------------------------------------------------------------------------- */
 

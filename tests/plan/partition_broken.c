@@ -1,5 +1,6 @@
 /* Checkpoints by partition that go wrong: a stream that was damaged or cut, a caller's function that fails or calls the engine, memory that ends. The
  * engine is what it was then. */
+#include "block.h"
 #include "partition_case.h"
 
 #include <criterion/criterion.h>
@@ -11,12 +12,12 @@
 static void small_open(fixture *it, streams *saved)
 {
     parts_open(it);
-    case_push(it, "d", IVM_INSERT, "1,one 2,two");
+    case_push(it, "d", IVM_INSERT, "1,one,1 2,two,null 3,far,7");
     case_push(it, "f", IVM_INSERT, "10,1,1,5,0.1 11,2,2,7,1e17 12,1,9,5,2.5");
     case_push(it, "p", IVM_INSERT, "1,1,a 2,1,b");
     case_push(it, "c", IVM_INSERT, "1,1,3 1,1,3 2,1,4");
     case_push(it, "bag", IVM_DELETE, "5,1 6,2");
-    case_push(it, "seen", IVM_INSERT, "1,1,4,0.1,x 2,2,5,-1e9,y 1,1,2,NaN,null");
+    case_push(it, "seen", IVM_INSERT, "1,1,4,0.1,x 2,2,5,-1e9,y 1,1,2,NaN,null 1,9,1,1,w 1,3,2,2,w 2,9,1,1,w");
     case_push(it, "plain", IVM_INSERT, "t,5 t,5 null,null");
     parts_refresh(it);
     parts_save(it, saved, 0, 3, true);
@@ -33,7 +34,7 @@ static void victim_open(victim *one)
 {
     *one = (victim){ 0 };
     parts_open(&one->it);
-    case_push(&one->it, "d", IVM_INSERT, "5,five");
+    case_push(&one->it, "d", IVM_INSERT, "5,five,1");
     case_push(&one->it, "f", IVM_INSERT, "1,5,5,1,1");
     case_push(&one->it, "seen", IVM_INSERT, "3,5,1,1,z");
     case_save(&one->it, &one->own);
@@ -136,6 +137,92 @@ static void reads_fail(victim *one, streams *saved, tape *stream)
     cr_expect_gt(stream->fails_at, 10u);
     stream->fails_at = 0;
     cr_assert_eq(case_restore(&one->it, &one->own), IVM_OK, "%s", one->it.error.message);
+}
+
+/* A stream whose hashes are right again. */
+static void rehash(tape *stream)
+{
+    ivm__stream_head head;
+    ivm__block_header header;
+    memcpy(&head, stream->bytes, sizeof head);
+    uint64_t hash = head.hash = ivm__stream_head_hash(&head);
+    memcpy(stream->bytes, &head, sizeof head);
+    for (size_t at = sizeof head; at < stream->size; at += sizeof header + header.stored) {
+        memcpy(&header, stream->bytes + at, sizeof header);
+        hash = header.hash = ivm__block_hash(&header, stream->bytes + at + sizeof header, hash);
+        memcpy(stream->bytes + at, &header, sizeof header);
+    }
+}
+
+static void partition_set(tape *stream, uint32_t partition)
+{
+    ivm__stream_head head;
+    memcpy(&head, stream->bytes, sizeof head);
+    head.partition = partition;
+    memcpy(stream->bytes, &head, sizeof head);
+    rehash(stream);
+}
+
+/* Streams with hashes that are right and rows that are not. */
+Test(plan_partition_broken, rows_of_another_partition)
+{
+    fixture it;
+    streams saved = { 0 };
+    victim one;
+    small_open(&it, &saved);
+    victim_open(&one);
+    partition_set(&saved.part[1], 3);
+    cr_assert_eq(restore_three(&one.it, &saved), IVM_CORRUPT, "%s", one.it.error.message);
+    cr_assert_not_null(strstr(one.it.error.message, "another partition in the stream of partition 3"), "%s", one.it.error.message);
+    partition_set(&saved.part[1], IVM_PARTITIONS_MAX);
+    cr_assert_eq(restore_three(&one.it, &saved), IVM_CORRUPT, "%s", one.it.error.message);
+    case_push(&it, "seen", IVM_DELETE, "1,1,4,0.1,x 1,1,2,NaN,null 1,9,1,1,w 1,3,2,2,w"); /* tables alone have rows of it */
+    parts_save(&it, &saved, 0, 3, true);
+    partition_set(&saved.part[1], 3);
+    cr_assert_eq(restore_three(&one.it, &saved), IVM_CORRUPT, "%s", one.it.error.message);
+    cr_assert_not_null(strstr(one.it.error.message, "a row of partition 1 in the stream of partition 3"), "%s", one.it.error.message);
+    streams_free(&saved);
+    victim_close(&one);
+    fixture_close(&it);
+}
+
+/* Every byte changed under hashes that are right: refused or taken, but never more than that. */
+Test(plan_partition_broken, bytes_that_hashes_cannot_tell)
+{
+    fixture it;
+    streams saved = { 0 };
+    fixture empty;
+    uint64_t taken = 0, refused = 0;
+    small_open(&it, &saved);
+    fixture_open(&empty);
+    tape *stream = &saved.part[1];
+    for (size_t at = 64; at < stream->size; at++) {
+        uint8_t was = stream->bytes[at];
+        uint8_t *copy = malloc(stream->size);
+        memcpy(copy, stream->bytes, stream->size);
+        stream->bytes[at] ^= (uint8_t)(1 << at % 8);
+        ivm__block_header header;
+        bool whole = true; /* sizes still lead from block to block */
+        for (size_t next = 64; next < stream->size && whole; next += sizeof header + header.stored) {
+            whole = next + sizeof header <= stream->size;
+            memcpy(&header, stream->bytes + next, whole ? sizeof header : 0);
+            whole = whole && header.stored <= stream->size - next - sizeof header;
+        }
+        if (whole) {
+            rehash(stream);
+        }
+        ivm_status status = restore_three(&empty, &saved);
+        taken += status == IVM_OK;
+        refused += status != IVM_OK;
+        memcpy(stream->bytes, copy, stream->size);
+        free(copy);
+        cr_assert_eq(stream->bytes[at], was);
+    }
+    cr_expect_gt(taken, 10u);
+    cr_expect_gt(refused, 100u);
+    streams_free(&saved);
+    fixture_close(&empty);
+    fixture_close(&it);
 }
 
 Test(plan_partition_broken, any_call_of_a_stream_may_fail)

@@ -89,7 +89,9 @@ static ivm_table *table_of(fixture *it, const char *name, const char *columns, i
 
 void parts_declare(fixture *it)
 {
-    ivm_table *d = fixture_table_like(it, "d", "id int64; name string", &(ivm_table_options){ .key = "id", .append_only = true });
+    ivm_table_options grows = { .key = "id", .append_only = true };
+    ivm_table *e = fixture_table_like(it, "e", "id int64; name string", &grows);
+    ivm_table *d = fixture_table_like(it, "d", "id int64; name string; e int64", &grows);
     ivm_table *f = table_of(it, "f", "id int64; part int64; d int64; n int64; x float64", (ivm_table_options){ .key = "id" });
     ivm_table *p = table_of(it, "p", "part int64; id int64; s string", (ivm_table_options){ .key = "part, id" });
     ivm_table *c = table_of(it, "c", "part int64; p int64; n int64", (ivm_table_options){ 0 });
@@ -98,7 +100,8 @@ void parts_declare(fixture *it)
     fixture_table(it, "plain", "s string; n int64", NULL);
     fixture_fact(it, f, "d", d, "id", IVM_TRACKED);
     fixture_fact(it, c, "part, p", p, "part, id", IVM_ENFORCED);
-    fixture_fact(it, seen, "d", d, "id", IVM_RELY);
+    fixture_fact(it, seen, "d", d, "id", IVM_TRACKED);
+    fixture_fact(it, d, "e", e, "id", IVM_TRACKED);
 }
 
 static ivm_plan *seen_with_d(void)
@@ -111,6 +114,12 @@ static ivm_plan *totals(ivm_plan *input, const char *groups)
     ivm_plan *plan = ivm_plan_count(ivm_plan_aggregate(input, groups), "c");
     plan = ivm_plan_add(plan, "total", "sum", ivm_column("n"));
     return ivm_plan_add(plan, "least", "min", ivm_column("n"));
+}
+
+static ivm_plan *seen_far(void)
+{
+    ivm_plan *inputs[] = { scan_of("seen", NULL), scan_of("d", NULL), scan_of("e", NULL) };
+    return totals(ivm_plan_join_many(inputs, 3, "seen.d = d.id, d.e = e.id"), "e.name, part");
 }
 
 static ivm_plan *seen_totals(void)
@@ -131,7 +140,7 @@ static ivm_plan *seen_above(void)
 }
 
 static const char *const names[] = { "joined", "by_name", "distinct", "top",        "left",      "children", "signed",
-                                     "over",   "late",    "seen_by",  "seen_above", "seen_rows", "seen_over" };
+                                     "over",   "late",    "seen_by",  "seen_above", "seen_rows", "seen_over", "seen_far" };
 
 void parts_open(fixture *it)
 {
@@ -153,6 +162,7 @@ void parts_open(fixture *it)
     fixture_make_with(it, "late", totals(scan_of("bag", NULL), "part"), &late);
     fixture_make(it, "seen_by", seen_totals());
     fixture_make(it, "seen_above", seen_above());
+    fixture_make(it, "seen_far", seen_far());
     fixture_make(it, "seen_rows", ivm_plan_project(seen_with_d(), "n, d.name, seen.part"));
     fixture_make(it, "seen_over", ivm_plan_project(ivm_plan_filter(scan_of("seen_by", NULL), call_of(">", "c", 1)), "name, total"));
 }
@@ -181,10 +191,18 @@ uint32_t world_draw(world *it, uint32_t below)
     return (uint32_t)((it->state >> 33) % below);
 }
 
-/* Names of d are those of its first ten ids; 10 and 11 never come. */
+/* Parents of ids from 10 on come one by one, and may be waited for until then. */
+static void parent_write(world *it, change *one)
+{
+    bool far = world_draw(it, 2);
+    uint32_t id = 10 + (far ? it->e_count++ : it->d_count++);
+    *one = (change){ .table = far ? "e" : "d", .partition = UINT32_MAX, .what = IVM_INSERT };
+    snprintf(one->rows, sizeof one->rows, far ? "%u,e%u" : "%u,d%u,%u", id, id % 3, 8 + world_draw(it, 8));
+}
+
 static void row_write(world *it, change *one)
 {
-    uint32_t p = world_draw(it, PARTS), d = world_draw(it, 12), n = world_draw(it, 8), id = ++it->next_id;
+    uint32_t p = world_draw(it, PARTS), d = world_draw(it, 18), n = world_draw(it, 8), id = ++it->next_id;
     one->what = IVM_INSERT;
     one->partition = p;
     switch (world_draw(it, 8)) {
@@ -209,7 +227,7 @@ static void row_write(world *it, change *one)
         return;
     default:
         one->table = "seen";
-        snprintf(one->rows, sizeof one->rows, "%u,%u,%u,%u.5e%u,u%u", p, d % 10, n, n, n * 30, n);
+        snprintf(one->rows, sizeof one->rows, "%u,%u,%u,%u.5e%u,u%u", p, d, n, n, n * 30, n);
         return;
     }
 }
@@ -231,6 +249,10 @@ static bool child_write(world *it, change *one)
 change world_next(world *it)
 {
     change one = { 0 };
+    if (world_draw(it, 10) == 0) {
+        parent_write(it, &one);
+        return one;
+    }
     if (it->live_count && world_draw(it, 6) == 0 && child_write(it, &one)) {
         return one;
     }

@@ -39,7 +39,7 @@ typedef struct change {
 } change;
 typedef struct world {
     uint64_t state;
-    uint32_t next_id;
+    uint32_t next_id, d_count, e_count;
     change live[512]; /* rows that may be deleted */
     uint32_t live_count;
 } world;
