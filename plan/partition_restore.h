@@ -11,12 +11,12 @@ struct ivm_restoring {
     ivm__arena arena;
     ivm__beside beside; /* once `begun`: programs, and rows as they come */
     ivm__frontiers frontiers;
-    bool *came;           /* by table: it is transient and has changed */
+    bool *came;            /* by table: it is transient and has changed */
     ivm__table_rows *none; /* by table: of a transient one, no rows; NULL until all are */
-    bool begun;           /* the catalog is known */
-    bool declared;        /* it was made from the shared stream; between calls it is in the three lists below */
-    bool shared, failed;  /* the shared stream was read; a stream could not be */
-    uint64_t fingerprint; /* of the catalog */
+    bool begun;            /* the catalog is known */
+    bool declared;         /* it was made from the shared stream; between calls it is in the three lists below */
+    bool shared, failed;   /* the shared stream was read; a stream could not be */
+    uint64_t fingerprint;  /* of the catalog */
     ivm_table *tables;
     ivm_fact *facts;
     ivm_view *views;

@@ -103,7 +103,8 @@ IVM_API ivm_status ivm_engine_fingerprint(ivm_engine *engine, uint64_t *fingerpr
  *
  * A partition holds rows, not what views keep: views are computed again from the rows, of whatever partitions come together. Of a transient table there are no
  * rows, and what a view made of them goes with the partitions instead. For that the view's aggregate over it must have the partition column among its
- * groups, or the view must show its rows with that column; filters, projects, inner joins and union_all of such inputs may stand between. */
+ * groups, or the view must show its rows with that column; filters, projects, inner joins and union_all of such inputs may stand between. Of its rows those are
+ * there that wait under a tracked foreign key, and go with their partition. */
 
 /* Takes bytes of a stream: that of a partition, or IVM_PARTITION_SHARED. Streams come one after the other, the shared one first, partitions ascending, each
  * whole before the next. As ivm_write otherwise. */
@@ -121,7 +122,7 @@ typedef struct ivm_partition_range {
  * own, sort_bytes, and the pages that pushes change meanwhile. Cost: sorting all rows of tables with a partition, whatever the range; O(n log n).
  * Codes: those of ivm_checkpoint(); invalid_argument (a range past IVM_PARTITIONS_MAX); unsupported, a matter of the catalog alone: no table has a
  * partition; a view of a transient table that has none, that allows negative weights, or whose rows the view takes otherwise than said above; a tracked foreign key
- * from a transient table, or on a view's way from it to its parents; one enforced from it to a table that is not append_only. The message
+ * from a transient table without a partition; a tracked or enforced one from a transient table to one that is not append_only. The message
  * names view and table. */
 IVM_API ivm_status ivm_checkpoint_partitions(ivm_engine *engine, ivm_partition_range range, ivm_write_partition write, void *context,
                                              const ivm_checkpoint_options *options, ivm_error *error) IVM_MUST_CHECK;

@@ -107,7 +107,8 @@ typedef struct ivm_column_definition {
  * them. A view may scan it by itself (and then keeps what it shows), aggregate it, take it into set operations, and join it (inner) to
  * append_only tables to which foreign keys lead from it, directly or through others, for good: such a fact is in_use until the view is
  * dropped. Those joins always prune and always telescope. Above an aggregate anything goes. Under IVM_TRACKED rows that wait for a parent,
- * their own or one of a parent's, are kept until it comes. Deleting a row that never came gives undefined results. unsupported: a key,
+ * their own or one of a parent's, are kept until it comes (of a table with a partition all that wait for their own, else those that a view
+ * waits with). Deleting a row that never came gives undefined results. unsupported: a key,
  * changes by key, reading it, deferred views of it, outer, semi and anti joins of it, other inner joins, and, once a push has changed it
  * (net), further views of it and enforced or tracked facts from it.
  * `allow_negative`: weights may go below zero, for feeds that may bring a retraction before its row; only without a key and not

@@ -139,7 +139,7 @@ static ivm_plan *seen_above(void)
     return ivm_plan_add(plan, "all", "sum", ivm_column("total"));
 }
 
-static const char *const names[] = { "joined", "by_name", "distinct", "top",        "left",      "children", "signed",
+static const char *const names[] = { "joined", "by_name", "distinct", "top",        "left",      "children",  "signed",
                                      "over",   "late",    "seen_by",  "seen_above", "seen_rows", "seen_over", "seen_far" };
 
 void parts_open(fixture *it)

@@ -65,6 +65,33 @@ Test(plan_partition_waiting, goes_with_its_partition)
     fixture_close(&other);
 }
 
+/* That rows have come and gone is known of all partitions, whichever of their engines saw them. */
+Test(plan_partition_waiting, what_has_come_is_not_forgotten)
+{
+    fixture it, idle, other;
+    streams saved = { 0 };
+    ivm_view *view = NULL;
+    fixture *both[] = { &it, &idle };
+    for (size_t i = 0; i < 2; i++) {
+        fixture_open(both[i]);
+        fixture_table_like(both[i], "seen", "part int64; n int64", &transient);
+    }
+    case_push(&it, "seen", IVM_INSERT, "1,1");
+    for (uint32_t seen_by = 0; seen_by < 3; seen_by++) { /* the one that saw them writes a partition, the other one, or the shared stream */
+        parts_save(both[seen_by == 2 ? 0 : 1], &saved, 0, 0, true);
+        parts_save(both[seen_by == 0 ? 0 : 1], &saved, 0, 1, false);
+        parts_save(both[seen_by == 1 ? 0 : 1], &saved, 1, 2, false);
+        fixture_open(&other);
+        cr_assert_eq(parts_restore(&other, &saved, (uint32_t[]){ 0, 1 }, 2), IVM_OK, "%s", other.error.message);
+        ivm_plan *plan = ivm_plan_count(ivm_plan_aggregate(scan_of("seen", NULL), "part"), "c");
+        cr_expect_eq(ivm_view_create(other.engine, "v", plan, NULL, &view, &other.error), IVM_UNSUPPORTED);
+        fixture_close(&other);
+    }
+    streams_free(&saved);
+    fixture_close(&it);
+    fixture_close(&idle);
+}
+
 /* An engine with a fact less is, but for its rows that waited under it, as if it had never had it. */
 static void assert_let_go(bool by_column)
 {
