@@ -134,7 +134,7 @@ IVM_API ivm_status ivm_checkpoint_partitions(ivm_engine *engine, ivm_partition_r
 typedef struct ivm_restoring ivm_restoring;
 /* in_use (inside a callback; another restore is open), out_of_memory. */
 IVM_API ivm_status ivm_restore_open(ivm_engine *engine, ivm_restoring **restore, ivm_error *error) IVM_MUST_CHECK;
-/* Reads one stream to its end. After a failure ivm_restore_close() is all that is left. Cost: reading, an insertion a row, and a lookup where a table's key does
+/* Reads one stream to its end; who reads the engine waits so long. After a failure ivm_restore_close() is all that is left. Cost: reading, an insertion a row, and a lookup where a table's key does
  * not name its partition. Codes: corrupt, unsupported and what `read` returned as of ivm_restore(); those that ivm_checkpoint_partitions() gives of the catalog;
  * already_exists (the partition, or the shared stream, was read before); duplicate_key (a key is in this partition and in one read before: the
  * message names both); invalid_argument (a whole checkpoint; a stream of another catalog; a partition before there is one); out_of_memory. */
@@ -142,8 +142,8 @@ IVM_API ivm_status ivm_restore_read(ivm_restoring *restore, ivm_read read, void 
 /* Puts what was read in place of all that the engine held, fills the views from it, judges enforced facts and counts tracked ones. Partitions that were not read are
  * empty. Handles, callbacks, snapshots and batches as with ivm_restore(); nobody is told. The position becomes the shared stream's; those of partitions
  * ivm_checkpoint_inspect() tells. Frees the restore, whatever the outcome but in_use; after a failure the engine is as before ivm_restore_open().
- * Cost: the views computed once; memory: both engines, for a while. invalid_argument (the shared stream was not read, or a stream failed), fk_violation, overflow (as when a view is made), in_use (inside
- * a callback), out_of_memory. */
+ * Cost: the views computed once; memory: both engines, for a while. invalid_argument (the shared stream was not read, or a stream failed),
+ * fk_violation, overflow (as when a view is made), in_use (inside a callback), out_of_memory. */
 IVM_API ivm_status ivm_restore_finish(ivm_restoring *restore, ivm_error *error) IVM_MUST_CHECK;
 /* Gives up: frees the restore, and the engine is as before it was opened. in_use inside a callback; then nothing is freed. NULL is fine. */
 IVM_API ivm_status ivm_restore_close(ivm_restoring *restore, ivm_error *error) IVM_MUST_CHECK;
