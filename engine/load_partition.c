@@ -26,13 +26,14 @@ static ivm_status check_partition(const intake *in, const ivm__chunk *chunk, ivm
     return IVM_OK;
 }
 
-static bool key_names_partition(const ivm_table *table)
+/* Whether a key can be in two partitions: then it is looked up in the index, else that is made once all rows are there. */
+static bool keys_may_meet(const ivm_table *table)
 {
-    bool names = false;
+    bool meet = table->key_count > 0;
     for (uint32_t k = 0; k < table->key_count; k++) {
-        names |= table->key[k] == table->partition;
+        meet &= table->key[k] != table->partition;
     }
-    return names;
+    return meet;
 }
 
 /* Names the row's key and the partition that has it already. */
@@ -56,7 +57,7 @@ static ivm_status check_keys(const intake *in, const ivm__chunk *chunk, ivm_erro
     const ivm_table *table = in->table;
     uint32_t absent[IVM__CHUNK_ROWS], count = chunk->rows_count, row = 0;
     ivm__keys keys;
-    if (!table->key_count || key_names_partition(table)) {
+    if (!keys_may_meet(table)) {
         return IVM_OK;
     }
     ivm__arena_mark mark = ivm__arena_here(in->step->scratch);
@@ -93,7 +94,7 @@ static ivm_status part_take(void *context, const ivm__chunk *chunk, ivm__feed *f
 ivm_status ivm__table_parts_begin(const ivm_table *table, ivm__step *step, ivm__table_rows *made)
 {
     IVM_TRY(ivm__store_init(&made->store, step->memory, step->texts, step->seed, table->store.layout));
-    ivm_status status = table->key_count ? ivm__table_rows_index(table, step, made) : IVM_OK;
+    ivm_status status = keys_may_meet(table) ? ivm__table_rows_index(table, step, made) : IVM_OK;
     if (status != IVM_OK) {
         ivm__store_deinit(&made->store);
         *made = (ivm__table_rows){ 0 };
@@ -114,7 +115,7 @@ ivm_status ivm__table_part_load(const ivm_table *table, ivm__step *step, ivm__fe
 
 ivm_status ivm__table_parts_end(const ivm_table *table, ivm__step *step, ivm__table_rows *made)
 {
-    if (!table->key_count) {
+    if (!made->key_index) {
         IVM_TRY(ivm__table_rows_index(table, step, made));
     }
     ivm__store_commit(&made->store);

@@ -6,7 +6,7 @@
 
 #include "load_table.h"
 
-/* No rows yet, with an index over the key. On failure nothing was made. */
+/* No rows yet. On failure nothing was made. */
 ivm_status ivm__table_parts_begin(const ivm_table *table, ivm__step *step, ivm__table_rows *made) IVM_MUST_CHECK;
 /* Adds the rows of one partition. corrupt, in from->error, where they are not of it or cannot be; duplicate_key where a key is in another partition too:
  * the message names both. On failure what was made is good for nothing but to be freed. Cost: an insertion a row, and a lookup where the key does not

@@ -289,6 +289,92 @@ Test(plan_partition, chunks_end_where_partitions_do)
     fixture_close(&it);
 }
 
+typedef struct overtaken {
+    fixture *it;
+    ivm_table *table;
+    streams to;
+    uint32_t pushed;
+} overtaken;
+
+/* Pushes as often as it may. */
+static ivm_status push_and_write(void *context, uint32_t partition, const void *bytes, size_t size)
+{
+    overtaken *now = context;
+    now->pushed += fixture_push(now->it, now->table, IVM_DELETE, "1,2") == IVM_OK;
+    now->pushed += fixture_push(now->it, now->table, IVM_INSERT, "2,3 1,4") == IVM_OK;
+    return tape_write(partition == IVM_PARTITION_SHARED ? &now->to.shared : &now->to.part[partition], bytes, size);
+}
+
+Test(plan_partition, streams_are_of_one_moment_whatever_is_pushed_meanwhile)
+{
+    fixture it;
+    streams saved = { 0 };
+    ivm_checkpoint_options options = { .version = IVM_CHECKPOINT_OPTIONS_VERSION, .compression = IVM_COMPRESSION_NONE };
+    fixture_open(&it);
+    overtaken now = { .it = &it };
+    now.table = fixture_table_like(&it, "t", "part int64; n int64",
+                                   &(ivm_table_options){ .version = IVM_TABLE_OPTIONS_VERSION, .partition = "part" });
+    fixture_table(&it, "u", "n int64", NULL);
+    fixture_make(&it, "v", ivm_plan_distinct(scan_of("t", NULL)));
+    case_push(&it, "t", IVM_INSERT, "1,2 1,2 2,2 3,5");
+    parts_save(&it, &saved, 0, PARTS, true);
+    ivm_partition_range range = { 0, PARTS, true };
+    cr_assert_eq(ivm_checkpoint_partitions(it.engine, range, push_and_write, &now, &options, &it.error), IVM_OK, "%s", it.error.message);
+    cr_expect_gt(now.pushed, 10u);
+    assert_same_streams(&saved, &now.to);
+    streams_free(&now.to);
+    streams_free(&saved);
+    fixture_close(&it);
+}
+
+/* Views were made for other columns than there are now. */
+Test(plan_partition, columns_may_have_come_and_gone)
+{
+    fixture it;
+    streams saved = { 0 };
+    ivm_table *seen = NULL, *f = NULL;
+    parts_open(&it);
+    case_push(&it, "d", IVM_INSERT, DIMENSION);
+    cr_assert_eq(ivm_table_find(it.engine, "seen", &seen, &it.error), IVM_OK);
+    cr_assert_eq(ivm_table_find(it.engine, "f", &f, &it.error), IVM_OK);
+    cr_assert_eq(ivm_table_column_add(seen, &(ivm_column_definition){ "more", IVM_STRING, false }, &it.error), IVM_OK);
+    cr_assert_eq(ivm_table_column_add(f, &(ivm_column_definition){ "more", IVM_STRING, false }, &it.error), IVM_OK);
+    cr_assert_eq(ivm_table_column_rename(seen, "part", "shard", &it.error), IVM_OK);
+    cr_assert_eq(ivm_table_column_rename(f, "part", "n2", &it.error), IVM_OK);
+    fixture_make(&it, "of_shards", ivm_plan_aggregate(ivm_plan_project(scan_of("f", NULL), "n2, more"), "more, n2"));
+    case_push(&it, "seen", IVM_INSERT, "1,1,4,0.1,x,m 2,17,5,-1e9,y,null");
+    case_push(&it, "f", IVM_INSERT, "10,1,1,5,0.1,m 11,2,2,7,1e17,null");
+    parts_save(&it, &saved, 0, PARTS, true);
+    assert_whole(&it, &saved);
+    streams_free(&saved);
+    fixture_close(&it);
+}
+
+Test(plan_partition, a_column_before_the_partition_may_be_gone)
+{
+    fixture it, other;
+    streams saved = { 0 };
+    ivm_view *view = NULL;
+    fixture_open(&it);
+    ivm_table_options options = { .version = IVM_TABLE_OPTIONS_VERSION, .partition = "part", .transient = true };
+    ivm_table *seen = fixture_table_like(&it, "seen", "junk int64; part int64; n int64", &options);
+    fixture_make(&it, "v", ivm_plan_add(ivm_plan_aggregate(scan_of("seen", NULL), "part"), "s", "sum", ivm_column("n")));
+    cr_assert_eq(fixture_push(&it, seen, IVM_INSERT, "9,1,5 9,1,6 8,2,7"), IVM_OK, "%s", it.error.message);
+    cr_assert_eq(ivm_table_column_drop(seen, "junk", &it.error), IVM_OK, "%s", it.error.message);
+    cr_assert_eq(fixture_push(&it, seen, IVM_INSERT, "2,1"), IVM_OK, "%s", it.error.message);
+    parts_save(&it, &saved, 0, PARTS, true);
+    fixture_open(&other);
+    cr_assert_eq(parts_restore(&other, &saved, (uint32_t[]){ 2 }, 1), IVM_OK, "%s", other.error.message);
+    cr_assert_eq(parts_restore_all(&other, &saved), IVM_OK, "%s", other.error.message);
+    cr_assert_eq(ivm_view_find(other.engine, "v", &view, &other.error), IVM_OK);
+    cr_expect_str_eq(fixture_view(&other, view), "1*1,11 1*2,8");
+    case_push(&other, "seen", IVM_INSERT, "1,1");
+    cr_expect_str_eq(fixture_view(&other, view), "1*1,12 1*2,8");
+    streams_free(&saved);
+    fixture_close(&it);
+    fixture_close(&other);
+}
+
 /* ---- A restore that is open --------------------------------------------------------------------------------------------------------------------- */
 
 Test(plan_partition, until_the_end_the_engine_is_what_it_was)
