@@ -186,6 +186,22 @@ Test(plan_partition_broken, rows_of_another_partition)
     fixture_close(&it);
 }
 
+/* Whether sizes lead from block to block. */
+static bool leads_through(const tape *stream)
+{
+    ivm__block_header header;
+    for (size_t next = sizeof(ivm__stream_head); next < stream->size; next += sizeof header + header.stored) {
+        if (stream->size - next < sizeof header) {
+            return false;
+        }
+        memcpy(&header, stream->bytes + next, sizeof header);
+        if (header.stored > stream->size - next - sizeof header) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Every byte changed under hashes that are right: refused or taken, but never more than that. */
 Test(plan_partition_broken, bytes_that_hashes_cannot_tell)
 {
@@ -201,14 +217,7 @@ Test(plan_partition_broken, bytes_that_hashes_cannot_tell)
         uint8_t *copy = malloc(stream->size);
         memcpy(copy, stream->bytes, stream->size);
         stream->bytes[at] ^= (uint8_t)(1 << at % 8);
-        ivm__block_header header;
-        bool whole = true; /* sizes still lead from block to block */
-        for (size_t next = 64; next < stream->size && whole; next += sizeof header + header.stored) {
-            whole = next + sizeof header <= stream->size;
-            memcpy(&header, stream->bytes + next, whole ? sizeof header : 0);
-            whole = whole && header.stored <= stream->size - next - sizeof header;
-        }
-        if (whole) {
+        if (leads_through(stream)) {
             rehash(stream);
         }
         ivm_status status = restore_three(&empty, &saved);
