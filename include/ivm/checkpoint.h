@@ -143,7 +143,7 @@ IVM_API ivm_status ivm_restore_read(ivm_restoring *restore, ivm_read read, void 
  * empty. Handles, callbacks, snapshots and batches as with ivm_restore(); nobody is told. The position becomes the shared stream's; those of partitions
  * ivm_checkpoint_inspect() tells. Frees the restore, whatever the outcome but in_use; after a failure the engine is as before ivm_restore_open().
  * Cost: the views computed once; memory: both engines, for a while. invalid_argument (the shared stream was not read, or a stream failed),
- * fk_violation, overflow (as when a view is made), in_use (inside a callback), out_of_memory. */
+ * fk_violation, overflow (as when a view is made), corrupt (groups of a state that cannot be), in_use (inside a callback), out_of_memory. */
 IVM_API ivm_status ivm_restore_finish(ivm_restoring *restore, ivm_error *error) IVM_MUST_CHECK;
 /* Gives up: frees the restore, and the engine is as before it was opened. in_use inside a callback; then nothing is freed. NULL is fine. */
 IVM_API ivm_status ivm_restore_close(ivm_restoring *restore, ivm_error *error) IVM_MUST_CHECK;
