@@ -45,12 +45,14 @@ struct ivm_table {
     uint64_t columns_version; /* grows when a column comes or goes: batches filled before are refused */
     uint32_t *key;            /* positions in the key's order */
     uint32_t key_count, key_capacity;
+    bool partitioned;   /* each row belongs to the partition whose number it has in a column */
+    uint32_t partition; /* that column; 0 where there is none */
     bool append_only;
     bool allow_negative;    /* a bag whose rows stand once each, found through `whole` */
     bool transient;         /* rows are used and dropped: the store has those alone that wait for parents, once each (transient.h) */
     bool came;              /* a push has changed it */
     bool stale;             /* transient: rows may stand in the store that wait for nothing */
-    struct ivm__hops *hops; /* transient: of the views for which its rows may wait */
+    struct ivm__hops *hops; /* transient: of the views and facts for which its rows may wait */
     ivm__store store;
     ivm__index *key_index;  /* NULL for a bag */
     ivm__index *whole;      /* a bag's, over whole rows; NULL until its first negative row, or its first that waits */
@@ -84,6 +86,7 @@ struct ivm_fact {
     ivm_trust trust;
     uint64_t since;              /* pushes before it was declared */
     struct ivm__track *track;    /* who waits for whom, who holds whom (track.h); NULL where nobody asks */
+    struct ivm__hops *hops;      /* its own, where all rows that wait under it are kept (transient.h); else NULL */
     uint32_t pins;               /* views of transient tables that rest on it */
     ivm_orphans_changed changed; /* NULL: nobody is told */
     void *changed_context;
@@ -134,6 +137,7 @@ struct ivm_engine {
     pthread_mutex_t lock;     /* the writer's, and the catalog's */
     _Atomic uint64_t cancels; /* asked for so far (cancel.h) */
     uint64_t cancels_seen;    /* as the call that has the turn began */
+    bool restoring;           /* a restore in several streams is open: nothing else changes the engine */
     _Atomic bool stepping;    /* a call is under way, on thread `owner` */
     _Atomic(pthread_t) owner;
     _Atomic bool telling; /* callbacks are being called, on thread `teller`; the lock is free */
@@ -150,7 +154,7 @@ struct ivm_engine {
     ivm_table *tables;
     ivm_table *changed; /* those that the step under way may change, or that changed in the last: all others end a step unseen */
     ivm_table *recent[IVM__TABLES_RECENT]; /* by id: the last that a batch named; NULL: none, or it is gone */
-    uint32_t waits_count;                  /* views' lists of hops by which rows of transient tables may wait */
+    uint32_t waits_count;                  /* lists of hops by which rows of transient tables may wait */
     ivm_fact *facts;
     ivm_view *views;
     uint64_t ids;                            /* the last one given */
@@ -225,8 +229,11 @@ ivm_status ivm__snapshot_copy(ivm_view *view, ivm__store *rows, ivm_snapshot **s
 void ivm__view_free(ivm_view *view);
 void ivm__table_free(ivm_table *table);
 
-/* Takes turn and lock for a call that may change the engine. in_use where it comes from inside a callback, io where it is unreadable. */
+/* Takes turn and lock for a call that may change the engine. in_use where it comes from inside a callback, or while a restore is open; io where it is
+ * unreadable. */
 ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
+/* The same for the calls that such a restore is made of. */
+ivm_status ivm__engine_enter_restoring(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 void ivm__engine_leave(ivm_engine *engine);
 /* For whoever has entered: whether that call was asked to end. */
 static inline ivm__cancel ivm__engine_cancel_of(const ivm_engine *engine)

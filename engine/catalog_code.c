@@ -1,7 +1,7 @@
 /* The catalog as bytes, tables and facts. What is read is declared by the calls that a user's declarations go through. See catalog_code.h. */
 #include "catalog_code.h"
 
-enum { APPEND_ONLY = 1, ALLOW_NEGATIVE = 2, TRANSIENT = 4, FLAGS_END = 8 };
+enum { APPEND_ONLY = 1, ALLOW_NEGATIVE = 2, TRANSIENT = 4, PARTITIONED = 8, FLAGS_END = 16 };
 
 /* ---- Positions -------------------------------------------------------------------------------------------------------------------- */
 
@@ -63,8 +63,8 @@ ivm_view *ivm__view_at(const ivm_engine *engine, uint32_t ordinal)
 
 void ivm__table_code(ivm__code *code, const ivm_table *table)
 {
-    uint32_t flags =
-        (table->append_only ? APPEND_ONLY : 0) | (table->allow_negative ? ALLOW_NEGATIVE : 0) | (table->transient ? TRANSIENT : 0);
+    uint32_t flags = (table->append_only ? APPEND_ONLY : 0) | (table->allow_negative ? ALLOW_NEGATIVE : 0) |
+                     (table->transient ? TRANSIENT : 0) | (table->partitioned ? PARTITIONED : 0);
     ivm__code_text(code, table->name);
     ivm__code_number(code, flags, 1);
     ivm__code_number(code, table->columns_count, 4);
@@ -76,6 +76,9 @@ void ivm__table_code(ivm__code *code, const ivm_table *table)
     ivm__code_number(code, table->key_count, 4);
     for (uint32_t k = 0; k < table->key_count; k++) {
         ivm__code_number(code, table->key[k], 4);
+    }
+    if (table->partitioned) {
+        ivm__code_number(code, table->partition, 4);
     }
 }
 
@@ -162,11 +165,12 @@ static ivm_status columns_read(ivm__decode *decode, ivm__arena *arena, ivm_table
     return decode->failed ? IVM_CORRUPT : IVM_OK;
 }
 
-/* What the table's options say, their arrays in the arena, but for the key. */
-static ivm_status options_read(ivm__decode *decode, ivm__arena *arena, const char **name, ivm_table_options *options)
+/* What the table's options say, their arrays in the arena, but for key and partition. */
+static ivm_status options_read(ivm__decode *decode, ivm__arena *arena, const char **name, ivm_table_options *options, bool *partitioned)
 {
     *name = ivm__decode_text(decode);
     uint64_t flags = ivm__decode_below(decode, 1, FLAGS_END);
+    *partitioned = flags & PARTITIONED;
     *options = (ivm_table_options){ .version = IVM_TABLE_OPTIONS_VERSION,
                                     .append_only = flags & APPEND_ONLY,
                                     .allow_negative = flags & ALLOW_NEGATIVE,
@@ -179,7 +183,8 @@ static ivm_status table_read(ivm__decode *decode, ivm_engine *engine, name_list 
     ivm_table_options options;
     ivm_table *table;
     const char *name;
-    IVM_TRY(options_read(decode, &engine->scratch, &name, &options));
+    bool partitioned;
+    IVM_TRY(options_read(decode, &engine->scratch, &name, &options, &partitioned));
     uint32_t count = ivm__decode_count(decode, 4);
     for (uint32_t k = 0; k < count; k++) {
         uint64_t column = ivm__decode_below(decode, 4, options.columns_count);
@@ -188,9 +193,11 @@ static ivm_status table_read(ivm__decode *decode, ivm_engine *engine, name_list 
         }
         name_list_add(key, options.columns[column].name);
     }
+    uint64_t partition = partitioned ? ivm__decode_below(decode, 4, options.columns_count) : 0;
     if (decode->failed) {
         return IVM_CORRUPT;
     }
+    options.partition = partitioned ? options.columns[partition].name : NULL;
     options.key = name_list_end(key);
     return options.key ? ivm__table_declare(engine, name, &options, &table, cause) : IVM_OUT_OF_MEMORY;
 }

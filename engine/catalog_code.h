@@ -1,6 +1,6 @@
 /* The catalog as bytes: tables and facts; views follow them (plan/catalog_view.h).
  *
- *     tables   count, each: name, flags, columns (name, type, may it be null), key (positions)
+ *     tables   count, each: name, flags, columns (name, type, may it be null), key (positions), partition (position) where it has one
  *     facts    count, each: child and parent (positions in the list of tables), trust, pairs of columns (positions)
  *
  * It says what was declared, in its order: not ids, handles, callbacks or how often anything was pushed. */

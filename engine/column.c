@@ -298,6 +298,7 @@ static void numbers_close(ivm_table *table, uint32_t dropped)
         column_close(heading->columns, heading->columns_count, dropped);
     }
     column_close(table->key, table->key_count, dropped);
+    column_close(&table->partition, table->partitioned, dropped);
     for (ivm_fact *fact = table->engine->facts; fact; fact = fact->next) {
         if (fact->child == table) {
             column_close(fact->child_columns, fact->columns_count, dropped);
@@ -478,6 +479,9 @@ static ivm_status drop_check(const ivm_table *table, uint32_t column, ivm_error 
     if (is_among(table->key, table->key_count, column)) {
         return ivm__fail(error, IVM_IN_USE, "table %s: column %s is one of the key", table->name, name);
     }
+    if (table->partitioned && table->partition == column) {
+        return ivm__fail(error, IVM_IN_USE, "table %s: column %s is the partition of its rows", table->name, name);
+    }
     for (const ivm_fact *fact = table->engine->facts; fact; fact = fact->next) {
         assert(fact->parent != table || !is_among(fact->parent_columns, fact->columns_count, column));
         if (fact_names(fact, table, column) && fact->pins) {
@@ -509,6 +513,9 @@ static ivm_status drop_column(ivm_table *table, const char *column, ivm_error *e
     facts_drop(table, dropped);
     numbers_close(table, dropped);
     change_publish(&it);
+    if (table->transient && !table->hops) {
+        ivm__store_clear(&table->store); /* what waited by the facts that went waits no more */
+    }
     ivm__release(&table->engine->memory, name, strlen(name) + 1);
     return IVM_OK;
 }

@@ -42,6 +42,7 @@ void ivm__catalog_clear(ivm_engine *engine)
     engine->views = NULL;
     engine->facts = NULL;
     engine->tables = NULL;
+    engine->waits_count = 0;
     engine->facts_version++;
 }
 
@@ -276,7 +277,7 @@ void ivm__engine_leave_reading(ivm_engine *engine)
     pthread_mutex_unlock(&engine->lock);
 }
 
-ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error)
+ivm_status ivm__engine_enter_restoring(ivm_engine *engine, ivm_error *error)
 {
     bool inside = ivm__engine_is_inside(engine); /* else the turn would be waited for in vain */
     if (!inside) {
@@ -291,6 +292,16 @@ ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error)
         engine->cancels_seen = atomic_load_explicit(&engine->cancels, memory_order_relaxed);
     }
     return status;
+}
+
+ivm_status ivm__engine_enter(ivm_engine *engine, ivm_error *error)
+{
+    IVM_TRY(ivm__engine_enter_restoring(engine, error));
+    if (engine->restoring) {
+        ivm__engine_leave(engine);
+        return ivm__fail(error, IVM_IN_USE, "the engine is in use: a restore of it is open");
+    }
+    return IVM_OK;
 }
 
 void ivm__engine_leave(ivm_engine *engine)

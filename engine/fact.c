@@ -116,6 +116,7 @@ void ivm__fact_free(ivm_fact *fact)
     ivm__memory *memory = &fact->engine->memory;
     assert(!fact->telling && !fact->kept);
     ivm__track_free(fact);
+    ivm__fact_hops_free(fact);
     ivm__release(memory, fact->child_columns, fact->columns_capacity * sizeof(uint32_t));
     ivm__release(memory, fact->parent_columns, fact->columns_capacity * sizeof(uint32_t));
     ivm__release(memory, fact, sizeof *fact);
@@ -129,6 +130,7 @@ void ivm__fact_drop(ivm_fact *fact)
     }
     *at = fact->next;
     fact->engine->facts_version++;
+    ivm__fact_hops_retire(fact);
     ivm__fact_free(fact);
 }
 
@@ -191,6 +193,9 @@ static ivm_status take_up(ivm_fact *fact, ivm_error *error)
     if (fact->trust == IVM_ENFORCED && !fact->child->transient) {
         IVM_TRY(ivm__enforce_present(&fact->engine->scratch, fact, error));
     }
+    if (ivm__fact_keeps_waiting(fact) && ivm__fact_hops_make(fact) != IVM_OK) {
+        return ivm__fail_memory(error);
+    }
     return ivm__track_needed(fact) ? ivm__track_make(fact, error) : IVM_OK;
 }
 
@@ -202,6 +207,7 @@ static void publish(ivm_fact *fact)
         last = &(*last)->next;
     }
     *last = fact;
+    ivm__fact_hops_publish(fact);
     fact->id = ++engine->ids;
     engine->facts_version++;
 }

@@ -182,8 +182,7 @@ static ivm_status rows_read(const ivm_table *table, ivm__step *step, ivm__feed *
     return late_put(late, chosen, &in);
 }
 
-/* Rows of a table that allows negative weights, or keeps those alone that wait, are found as a whole. */
-static ivm_status indexes_make(const ivm_table *table, ivm__step *step, ivm__table_rows *made)
+ivm_status ivm__table_rows_index(const ivm_table *table, ivm__step *step, ivm__table_rows *made)
 {
     if (table->key_count) {
         return ivm__store_index(&made->store, table->key, table->key_count, true, &made->key_index);
@@ -209,7 +208,7 @@ ivm_status ivm__table_load(const ivm_table *table, ivm__step *step, ivm__feed *f
     ivm_status status = rows_read(table, step, from, late, late_count, &made->store);
     ivm__arena_back(step->scratch, mark);
     if (status == IVM_OK) {
-        status = indexes_make(table, step, made);
+        status = ivm__table_rows_index(table, step, made);
     }
     if (status != IVM_OK) {
         ivm__store_undo(&made->store);

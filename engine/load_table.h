@@ -22,6 +22,9 @@ ivm_status ivm__table_load(const ivm_table *table, ivm__step *step, ivm__feed *f
                            ivm__table_rows *made) IVM_MUST_CHECK;
 /* Each becomes the other. Cannot fail. */
 void ivm__table_exchange(ivm_table *table, ivm__table_rows *rows);
+/* The index over the key, or, of rows that are found as a whole (of a table that allows negative weights, or keeps those alone that wait), over all
+ * columns. */
+ivm_status ivm__table_rows_index(const ivm_table *table, ivm__step *step, ivm__table_rows *made) IVM_MUST_CHECK;
 
 /* The rows of a section into an empty Z-set of their layout. On failure the caller gives it up. */
 ivm_status ivm__zset_load(ivm__zset *rows, const ivm__row_shape *shape, ivm__step *step, ivm__feed *from) IVM_MUST_CHECK;

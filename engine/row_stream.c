@@ -40,20 +40,27 @@ static ivm_status chunk_save(ivm__sink *sink, const ivm__row_shape *shape, const
     return IVM_OK;
 }
 
+ivm_status ivm__rows_save_chunk(ivm__sink *sink, ivm__arena *arena, const ivm__row_pages *rows, const ivm__row_shape *shape,
+                                const ivm__row_chunk *chosen, const ivm__row_payload *payload)
+{
+    ivm__arena_mark mark = ivm__arena_here(arena);
+    ivm__chunk *chunk = chunk_gather(arena, rows, shape, chosen->ids, chosen->weights, chosen->count);
+    ivm_status status = chunk_save(sink, shape, chunk, chosen->ids, payload);
+    ivm__arena_back(arena, mark);
+    return status;
+}
+
 ivm_status ivm__rows_save(ivm__sink *sink, ivm__arena *arena, const ivm__row_pages *rows, const ivm__row_shape *shape, size_t sort_bytes,
                           ivm__row_payload payload)
 {
     assert(shape->columns_count <= rows->layout->columns_count);
     ivm__row_order order;
-    ivm__row_id ids[IVM__CHUNK_ROWS];
-    int64_t weights[IVM__CHUNK_ROWS];
-    uint32_t count = 1;
+    ivm__row_chunk now = { .count = 1 };
     ivm_status status = ivm__row_order_init(&order, arena->memory, rows, shape->order, ivm__row_shape_order_count(shape), sort_bytes);
     order.cancel = sink->cancel;
-    while (status == IVM_OK && (status = ivm__row_order_next(&order, IVM__CHUNK_ROWS, ids, weights, &count)) == IVM_OK && count) {
-        ivm__arena_mark mark = ivm__arena_here(arena);
-        status = chunk_save(sink, shape, chunk_gather(arena, rows, shape, ids, weights, count), ids, &payload);
-        ivm__arena_back(arena, mark);
+    while (status == IVM_OK && (status = ivm__row_order_next(&order, IVM__CHUNK_ROWS, now.ids, now.weights, &now.count)) == IVM_OK &&
+           now.count) {
+        status = ivm__rows_save_chunk(sink, arena, rows, shape, &now, &payload);
     }
     ivm__row_order_deinit(&order);
     return status == IVM_OK ? ivm__rows_write_end(sink) : status;

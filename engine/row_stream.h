@@ -21,6 +21,16 @@ ivm_status ivm__rows_save(ivm__sink *sink, ivm__arena *arena, const ivm__row_pag
 /* Fills in the error for what it failed with, but for the sink's own failures. Gives the status back. */
 ivm_status ivm__rows_save_tell(ivm_error *error, ivm_status status) IVM_MUST_CHECK;
 
+/* Rows that were chosen, in their order: for whoever writes rows chunk by chunk. */
+typedef struct ivm__row_chunk {
+    uint32_t count;
+    ivm__row_id ids[IVM__CHUNK_ROWS];
+    int64_t weights[IVM__CHUNK_ROWS];
+} ivm__row_chunk;
+/* All chunks of a section but its last are full; ivm__rows_write_end() ends them. */
+ivm_status ivm__rows_save_chunk(ivm__sink *sink, ivm__arena *arena, const ivm__row_pages *rows, const ivm__row_shape *shape,
+                                const ivm__row_chunk *chosen, const ivm__row_payload *payload) IVM_MUST_CHECK;
+
 /* Takes a chunk, and its rows' payloads from the feed. Of what it finds wrong it says so in from->error. */
 typedef ivm_status ivm__rows_take(void *context, const ivm__chunk *chunk, ivm__feed *from);
 /* All rows, chunk by chunk, in the arena, which is gone back in after each. Texts are not held: who takes them does. */

@@ -122,7 +122,7 @@ ivm_status ivm__row_saver_pending(ivm__row_saver *saver, uint32_t view, uint32_t
     return saver_status(saver, hold(saver, held, store));
 }
 
-/* The rows of a store in which some may stand that wait for nothing. */
+/* The rows of a table that keeps those alone that wait, without such as wait no more; copied, since the store may be cleared while pushes go on. */
 static ivm_status hold_waiting(ivm__row_saver *saver, ivm__step *step, ivm_table *table, ivm__row_held held)
 {
     ivm__zset waiting;
@@ -136,8 +136,7 @@ static ivm_status hold_waiting(ivm__row_saver *saver, ivm__step *step, ivm_table
 ivm_status ivm__row_saver_table(ivm__row_saver *saver, ivm__step *step, ivm_table *table)
 {
     ivm__row_held held = { .section = { IVM__SECTION_ROWS, ivm__table_ordinal(table), 0 }, .shape = ivm__table_shape(table) };
-    bool stale = table->stale && table->store.rows_live;
-    return saver_status(saver, stale ? hold_waiting(saver, step, table, held) : hold(saver, held, &table->store));
+    return saver_status(saver, table->transient ? hold_waiting(saver, step, table, held) : hold(saver, held, &table->store));
 }
 
 ivm_status ivm__row_saver_write(ivm__row_saver *saver)

@@ -262,6 +262,19 @@ static ivm_status vector_read(const block *in, bool nullable, ivm__vector *out, 
     return status;
 }
 
+/* Of a column that tells the partition of its row, where no null is. */
+static void partitions_check(const ivm__vector *column, uint32_t count, uint32_t at, mistake *first)
+{
+    const uint64_t *cells = column->cells;
+    uint32_t row = 0;
+    while (row < count && cells[row] < IVM_PARTITIONS_MAX) {
+        row++;
+    }
+    if (row < count) {
+        mistake_note(first, IVM_OVERFLOW, row, at);
+    }
+}
+
 static ivm_status mistake_fail(ivm__step *step, const ivm__part *part, uint64_t row, const mistake *first)
 {
     const ivm_table *table = part->table;
@@ -271,7 +284,7 @@ static ivm_status mistake_fail(ivm__step *step, const ivm__part *part, uint64_t 
         return ivm__fail(step->error, first->status, "table %s, column %s: null in row %llu, where none may be", table->name, name,
                          (unsigned long long)row);
     }
-    if (first->status != IVM_TYPE_MISMATCH) {
+    if (first->status == IVM_INVALID_ARGUMENT) {
         return ivm__fail(step->error, first->status, "table %s, column %s: offsets of row %llu are wrong", table->name, name,
                          (unsigned long long)row);
     }
@@ -280,6 +293,10 @@ static ivm_status mistake_fail(ivm__step *step, const ivm__part *part, uint64_t 
     ivm_value value = ivm_rows_value(&rows, table->types[column], row, first->column);
     ivm_type_format(table->types[column], type);
     ivm_value_format(&value, text, sizeof text);
+    if (first->status == IVM_OVERFLOW) {
+        return ivm__fail(step->error, first->status, "table %s, column %s: %s in row %llu is no partition, which is 0 to %u", table->name,
+                         name, text, (unsigned long long)row, IVM_PARTITIONS_MAX - 1);
+    }
     return ivm__fail(step->error, first->status, "table %s, column %s: %s in row %llu is no %s", table->name, name, text,
                      (unsigned long long)row, type);
 }
@@ -328,6 +345,9 @@ ivm_status ivm__stage_chunk(ivm__step *step, ivm__arena *arena, const ivm__part 
         made->columns[c].type = table->types[column];
         if (vector_read(&in, by_key || table->columns[column].nullable, &made->columns[c], c, &wrong) != IVM_OK) {
             return ivm__fail_memory(step->error);
+        }
+        if (table->partitioned && column == table->partition && !by_key) {
+            partitions_check(&made->columns[c], count, c, &wrong);
         }
     }
     if (wrong.status != IVM_OK) {

@@ -29,7 +29,8 @@ static inline int64_t ivm__weight_at(const int64_t *weights, uint64_t at)
 }
 
 /* Rows first .. first + count - 1 of a part as a chunk in the arena, its vectors in place in the part's arrays where these are cells
- * already. Weights are the part's, NULL where all are 1. type_mismatch, null_violation or invalid_argument: the first row's mistake. */
+ * already. Weights are the part's, NULL where all are 1. type_mismatch, null_violation, overflow (a partition
+ * that is none) or invalid_argument: the first row's mistake. */
 ivm_status ivm__stage_chunk(ivm__step *step, ivm__arena *arena, const ivm__part *part, uint64_t first, uint32_t count,
                             ivm__chunk **chunk) IVM_MUST_CHECK;
 

@@ -143,6 +143,24 @@ static ivm_status make_key(ivm_table *table, const char *key, ivm_error *error)
     return IVM_OK;
 }
 
+static ivm_status make_partition(ivm_table *table, const ivm_table_options *options, ivm_error *error)
+{
+    const char *name = options->version < 2 ? NULL : options->partition;
+    if (!name || !*name) {
+        return IVM_OK;
+    }
+    IVM_TRY(ivm__table_column(table, name, strlen(name), &table->partition, error));
+    ivm__column *column = &table->columns[table->partition];
+    if (column->type != IVM_INT64) {
+        char type[IVM_TYPE_TEXT_SIZE];
+        ivm_type_format(column->type, type);
+        return ivm__fail(error, IVM_TYPE_MISMATCH, "table %s: its partition is an int64, and column %s is %s", table->name, name, type);
+    }
+    column->nullable = false;
+    table->partitioned = true;
+    return IVM_OK;
+}
+
 ivm_status ivm__table_layout(ivm__memory *memory, const ivm__column *columns, const ivm__heading *heading, bool packed,
                              ivm__layout **layout)
 {
@@ -207,6 +225,9 @@ static ivm_status make_table(ivm_engine *engine, const char *name, const ivm_tab
     }
     if (status == IVM_OK) {
         status = make_key(table, options->key, error);
+    }
+    if (status == IVM_OK) {
+        status = make_partition(table, options, error);
     }
     if (status == IVM_OK) {
         status = check_negative(table, error);

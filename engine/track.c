@@ -309,9 +309,8 @@ static ivm_status counts_make(const ivm_fact *fact, const ivm__key_source *child
         return IVM_OK;
     }
     IVM_TRY(ivm__track_keys(fact, &track->waiting));
-    if (!fact->child->transient) {
-        IVM_TRY(orphans_add_rows(fact, &fact->engine->scratch, child, ivm__track_standing));
-    }
+    /* Of a transient child the rows that wait are there, or none has come yet. */
+    IVM_TRY(orphans_add_rows(fact, &fact->engine->scratch, child, ivm__track_standing));
     track->orphans = orphans_change(&track->waiting.store);
     if (!ivm__touched_weights_fit(&track->waiting.store)) {
         return IVM_OVERFLOW;

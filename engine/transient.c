@@ -4,6 +4,13 @@
 
 /* ---- Hops in force ------------------------------------------------------------------------------------------------------------------ */
 
+static void list(ivm__hops *hops)
+{
+    hops->next_of_table = hops->table->hops;
+    hops->table->hops = hops;
+    hops->table->engine->waits_count++;
+}
+
 void ivm__hops_publish(const ivm_view *view)
 {
     for (ivm__hops *hops = view->hops; hops; hops = hops->next) {
@@ -11,9 +18,7 @@ void ivm__hops_publish(const ivm_view *view)
             hops->hop[h].fact->pins++;
         }
         if (hops->waits) {
-            hops->next_of_table = hops->table->hops;
-            hops->table->hops = hops;
-            hops->table->engine->waits_count++;
+            list(hops);
         }
     }
 }
@@ -46,15 +51,57 @@ void ivm__hops_retire(const ivm_view *view)
     }
 }
 
-void ivm__hops_free(ivm_view *view)
+static void hops_free(ivm__hops *hops, ivm__memory *memory)
 {
-    ivm__memory *memory = &view->engine->memory;
-    for (ivm__hops *hops = view->hops, *next; hops; hops = next) {
+    for (ivm__hops *next; hops; hops = next) {
         next = hops->next;
         ivm__release(memory, hops->hop, hops->capacity * sizeof *hops->hop);
         ivm__release(memory, hops, sizeof *hops);
     }
+}
+
+void ivm__hops_free(ivm_view *view)
+{
+    hops_free(view->hops, &view->engine->memory);
     view->hops = NULL;
+}
+
+/* ---- Facts' own ------------------------------------------------------------------------------------------------------------------------ */
+
+ivm_status ivm__fact_hops_make(ivm_fact *fact)
+{
+    ivm__memory *memory = &fact->engine->memory;
+    assert(ivm__fact_keeps_waiting(fact) && !fact->hops);
+    ivm__hops *hops = ivm__allocate_zeroed(memory, sizeof *hops);
+    if (!hops) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    fact->hops = hops;
+    IVM_TRY(ivm__grow(memory, (void **)&hops->hop, &hops->capacity, 1, sizeof *hops->hop));
+    hops->table = fact->child;
+    hops->hop[hops->count++] = (ivm__hop){ .fact = fact, .from = IVM__HOP_ROW };
+    hops->waits = true;
+    return IVM_OK;
+}
+
+void ivm__fact_hops_publish(ivm_fact *fact)
+{
+    if (fact->hops) {
+        list(fact->hops);
+    }
+}
+
+void ivm__fact_hops_retire(ivm_fact *fact)
+{
+    if (fact->hops) {
+        unlist(fact->hops);
+    }
+}
+
+void ivm__fact_hops_free(ivm_fact *fact)
+{
+    hops_free(fact->hops, &fact->engine->memory);
+    fact->hops = NULL;
 }
 
 static bool rests_on(const ivm_view *view, const ivm_fact *fact)

@@ -42,5 +42,7 @@ ivm__chunk *ivm__chunk_rewrite(ivm__arena *arena, const ivm__chunk *chunk, const
 void ivm__store_exchange(ivm__store *a, ivm__store *b);
 /* The store becomes the one made, which is taken. Cannot fail. */
 void ivm__store_replace(ivm__store *store, ivm__store *made);
+/* Each becomes the other, indexes and all. Cannot fail. */
+void ivm__store_exchange(ivm__store *a, ivm__store *b);
 
 #endif

@@ -202,6 +202,10 @@ static ivm_status aggregate_finish(ivm__operator *base, ivm__step *step)
     if (step->initial && !self->groups_count && touch_group(self, step, 0) != IVM_OK) {
         return ivm__fail_memory(step->error);
     }
+    if (self->loaded) {
+        assert(step->initial && self->touched_count == 0);
+        IVM_TRY(ivm__aggregate_publish_loaded(self, step, false));
+    }
     IVM_TRY(ivm__aggregate_publish(self, step));
     ivm_status status = base->next ? ivm__delta_changes(base, step, &self->result, NULL) : IVM_OK;
     return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(step->error) : status;

@@ -117,6 +117,17 @@ ivm_status ivm__aggregate_negative(ivm__operator *aggregate)
     return IVM_OK;
 }
 
+ivm__weight ivm__aggregate_rows(const ivm__operator *aggregate)
+{
+    assert(aggregate->class == &ivm__aggregate_class);
+    const ivm__aggregate *self = (const ivm__aggregate *)aggregate;
+    unsigned __int128 sum = 0;
+    for (uint32_t group = 0; group < ivm__aggregate_groups_end(self); group++) {
+        sum += (unsigned __int128)((const ivm__group *)(const void *)ivm__group_state(&self->accumulators, group))->rows;
+    }
+    return (ivm__weight)sum;
+}
+
 ivm__store *ivm__aggregate_result(ivm__operator *aggregate)
 {
     assert(aggregate->class == &ivm__aggregate_class);

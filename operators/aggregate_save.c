@@ -1,6 +1,8 @@
 /* An aggregate's holding: its groups, keys with their states. Rows of the result follow from those.
  *
- *     load: keys -> groups made -> states read          settle: values read and `having` judged as in a step -> rows */
+ *     load: keys -> groups made -> states read          settle: values read and `having` judged as in a step -> rows
+ *
+ * Where no settle() follows, the next step's finish() does as much, and emits the rows (aggregate.c). */
 #include "aggregate_state.h"
 #include "holding.h"
 
@@ -56,15 +58,16 @@ ivm_status ivm__aggregate_load(ivm__operator *base, ivm__step *step, uint32_t ho
     ivm__arena_back(step->scratch, mark);
     ivm__bytes_deinit(&reading.text);
     if (status == IVM_OK) {
+        self->loaded = true;
         base->class->commit(base);
     }
     return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(step->error) : status;
 }
 
-ivm_status ivm__aggregate_settle(ivm__operator *base, ivm__step *step)
+ivm_status ivm__aggregate_publish_loaded(ivm__aggregate *self, ivm__step *step, bool commits)
 {
-    ivm__aggregate *self = (ivm__aggregate *)base;
     uint32_t groups[IVM__CHUNK_ROWS], count = 0, end = ivm__aggregate_groups_end(self);
+    self->loaded = false;
     for (uint32_t first = 0; first < end; first += count) {
         for (count = 0; count < IVM__CHUNK_ROWS && first + count < end; count++) {
             groups[count] = first + count;
@@ -73,11 +76,19 @@ ivm_status ivm__aggregate_settle(ivm__operator *base, ivm__step *step)
         ivm_status status = ivm__aggregate_publish_there(self, step, groups, count);
         ivm__arena_back(step->scratch, mark);
         if (status == IVM_OVERFLOW) {
-            return ivm__holding_corrupt(base, step, "a value of a group is out of range");
+            return ivm__holding_corrupt(&self->base, step, "a value of a group is out of range");
         }
         IVM_TRY(status);
-        base->class->commit(base);
+        if (commits) {
+            self->base.class->commit(&self->base);
+        }
     }
+    return IVM_OK;
+}
+
+ivm_status ivm__aggregate_settle(ivm__operator *base, ivm__step *step)
+{
+    IVM_TRY(ivm__aggregate_publish_loaded((ivm__aggregate *)base, step, true));
     base->class->commit(base); /* of nothing: no row has changed */
     return IVM_OK;
 }

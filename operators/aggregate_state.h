@@ -27,6 +27,7 @@ typedef struct ivm__aggregate {
     uint8_t *plain;         /* where no state holds anything outside itself: the touched groups' states as they were, one after the other */
     uint32_t plain_capacity, plain_stride;
     bool is_plain;
+    bool loaded;       /* groups came by load(), and no row of the result tells of them yet */
     bool texts_change; /* an aggregate is a text, which a group's row would have to give up and take */
     ivm__touched_group *touched;
     uint32_t touched_count, touched_capacity;
@@ -47,6 +48,9 @@ ivm_status ivm__aggregate_groups(ivm__aggregate *aggregate, ivm__step *step, con
 ivm_status ivm__aggregate_publish(ivm__aggregate *aggregate, ivm__step *step) IVM_MUST_CHECK;
 /* The same of these groups, at most a chunk of them, all of which are there. The array is written over. */
 ivm_status ivm__aggregate_publish_there(ivm__aggregate *aggregate, ivm__step *step, uint32_t *groups, uint32_t count) IVM_MUST_CHECK;
+
+/* The same of all groups there have been, which are all there: between steps of their own, or as part of the step under way. */
+ivm_status ivm__aggregate_publish_loaded(ivm__aggregate *aggregate, ivm__step *step, bool commits) IVM_MUST_CHECK;
 
 /* One holding: each group's key and state; without group columns the state alone. */
 ivm_status ivm__aggregate_save(const ivm__operator *base, ivm__saver *saver) IVM_MUST_CHECK;

@@ -66,6 +66,8 @@ ivm_status ivm__aggregate_create(ivm__memory *memory, ivm__texts *texts, uint64_
                                  const ivm__aggregate_spec *aggregates, uint32_t aggregates_count, ivm__expression *having,
                                  ivm__operator **operator) IVM_MUST_CHECK;
 ivm__store *ivm__aggregate_result(ivm__operator *aggregate);
+/* Weights of the input's rows in all groups together, between steps. */
+ivm__weight ivm__aggregate_rows(const ivm__operator *aggregate);
 
 /* The same over an input that may have negative weights. */
 ivm_status ivm__aggregate_negative(ivm__operator *aggregate) IVM_MUST_CHECK;
@@ -140,6 +142,9 @@ typedef struct ivm__weigher {
 /* Both pass on what their one input sends; weigh borrows its types. */
 ivm_status ivm__weigh_create(ivm__memory *memory, const ivm_type *types, uint32_t columns_count, bool negative, ivm__weigher weigher,
                              ivm__operator **operator) IVM_MUST_CHECK;
+/* Whether it is a weigh operator; of one whose weights are not negative, just made: rows of so much weight are there already. */
+bool ivm__operator_weighs(const ivm__operator *operator);
+void ivm__weigh_begin(ivm__operator *weigh, ivm__weight standing);
 ivm_status ivm__judge_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,
                              ivm__operator **operator) IVM_MUST_CHECK;
 

@@ -139,6 +139,18 @@ static const ivm__operator_class weigh_class = {
     .load = weigh_load,
 };
 
+bool ivm__operator_weighs(const ivm__operator *self)
+{
+    return self->class == &weigh_class;
+}
+
+void ivm__weigh_begin(ivm__operator *self, ivm__weight standing)
+{
+    weigh *it = (weigh *)self;
+    assert(ivm__operator_weighs(self) && !it->negative && it->pending == 0);
+    it->total = weight_sum(it->total, standing);
+}
+
 ivm_status ivm__weigh_create(ivm__memory *memory, const ivm_type *types, uint32_t columns_count, bool negative, ivm__weigher weigher,
                              ivm__operator **made)
 {

@@ -10,6 +10,7 @@
 #include "compress.h"
 #include "save_table.h"
 #include "saver_stream.h"
+#include "section.h"
 
 typedef struct checkpoint {
     ivm_engine *engine;
@@ -26,35 +27,12 @@ typedef struct checkpoint {
 
 /* ---- Under the lock ------------------------------------------------------------------------------------------------------------------- */
 
-/* A section that is bytes, which are taken, whatever the outcome. */
-static ivm_status section_write(checkpoint *it, ivm__section_kind kind, const ivm__code *code)
-{
-    if (code->failed) {
-        return ivm__fail_memory(it->error);
-    }
-    IVM_TRY(ivm__block_writer_begin(&it->writer, (ivm__section){ kind, 0, 0 }));
-    IVM_TRY(ivm__put(&it->writer.sink, code->bytes, code->size));
-    return ivm__block_writer_end(&it->writer);
-}
-
-static ivm_status position_write(checkpoint *it)
-{
-    ivm__code code = { .memory = &it->engine->memory };
-    ivm__code_bytes(&code, it->engine->position, it->engine->position_size);
-    ivm_status status = section_write(it, IVM__SECTION_POSITION, &code);
-    ivm__code_deinit(&code);
-    return status;
-}
-
 static ivm_status state_write(checkpoint *it)
 {
-    ivm__code code = { .memory = &it->engine->memory }, all = code;
+    ivm__code code = { .memory = &it->engine->memory };
     ivm__state_code(&code, it->engine);
-    ivm__code_bytes(&all, code.bytes, code.size);
-    all.failed |= code.failed;
-    ivm_status status = section_write(it, IVM__SECTION_STATE, &all);
+    ivm_status status = ivm__section_write(&it->writer, IVM__SECTION_STATE, &code);
     ivm__code_deinit(&code);
-    ivm__code_deinit(&all);
     return status;
 }
 
@@ -67,21 +45,18 @@ static ivm_status head_write(checkpoint *it, const ivm__code *catalog)
     it->writer.sink.cancel = &it->cancel;
     ivm__row_saver_init(&it->rows, it->engine, &it->writer, it->sort_bytes);
     ivm__stream_saver_init(&it->kept, it->engine, &it->writer, it->sort_bytes);
-    return position_write(it);
+    return ivm__section_position_write(&it->writer, it->engine->position, it->engine->position_size);
 }
 
 static ivm_status catalog_write(checkpoint *it)
 {
-    ivm__code catalog = { .memory = &it->engine->memory }, all = catalog;
+    ivm__code catalog = { .memory = &it->engine->memory };
     ivm__catalog_code(&catalog, it->engine);
-    ivm__code_bytes(&all, catalog.bytes, catalog.size);
-    all.failed |= catalog.failed;
-    ivm_status status = all.failed ? ivm__fail_memory(it->error) : head_write(it, &catalog);
+    ivm_status status = catalog.failed ? ivm__fail_memory(it->error) : head_write(it, &catalog);
     if (status == IVM_OK) {
-        status = section_write(it, IVM__SECTION_CATALOG, &all);
+        status = ivm__section_write(&it->writer, IVM__SECTION_CATALOG, &catalog);
     }
     ivm__code_deinit(&catalog);
-    ivm__code_deinit(&all);
     return status;
 }
 

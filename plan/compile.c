@@ -157,13 +157,14 @@ static ivm_status make_aggregate(ivm__compiler *it, const ivm__node *node, ivm__
                                  having, made);
 }
 
-static ivm_status compile_aggregate(ivm__compiler *it, const ivm__node *node, ivm__operator **operator)
+static ivm_status compile_aggregate(ivm__compiler *it, ivm__node *node, ivm__operator **operator)
 {
     static const ivm__signs_ports ports = { IVM__AGGREGATE_ROWS, IVM__AGGREGATE_PRESENT, IVM__AGGREGATE_SUPPORT };
     ivm__operator *input = NULL, *made = NULL;
     IVM_TRY(compile_input(it, node, 0, ports, &input));
     ivm_status status = make_aggregate(it, node, &made);
     IVM_TRY(ivm__compile_add(it, status, made, operator));
+    node->place = it->judges ? node->place : it->program->operators_count - 1;
     ivm__wire(input, made, IVM__AGGREGATE_ROWS);
     return node->inputs[0]->negative ? ivm__aggregate_negative(made) : IVM_OK;
 }

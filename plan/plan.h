@@ -114,6 +114,7 @@ typedef struct ivm__node {
     uint32_t groups_count;
     ivm__aggregate_spec *aggregates;
     uint32_t aggregates_count;
+    uint32_t place;            /* aggregate: of its operator in the view's program, once that was compiled */
     ivm__equality *equalities; /* join; outer: positions among both inputs' columns */
     uint32_t equalities_count;
 } ivm__node;
@@ -236,6 +237,9 @@ ivm_status ivm__transient_check(ivm_view *view, const ivm__view_saved *saved, iv
 /* As ivm_view_create() does; the plan stays the caller's. `saved` NULL: for the first time. The engine has been entered. */
 ivm_status ivm__view_declare(ivm_engine *engine, const char *name, const ivm_plan *plan, const ivm_view_options *options,
                              const ivm__view_saved *saved, ivm_view **view, ivm_error *error) IVM_MUST_CHECK;
+
+/* The step that fills the view's program, just compiled, from what its sources hold. On failure the program is to be freed. */
+ivm_status ivm__view_fill(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
 /* ---- Masks and terms (plan/mask.c, plan/terms.c) ---------------------------------------------------------------------------------- */
 

@@ -11,6 +11,7 @@
 #include "loader.h"
 #include "restore_swap.h"
 #include "save_table.h"
+#include "section.h"
 
 typedef struct restoring {
     ivm_engine *engine;
@@ -24,33 +25,6 @@ typedef struct restoring {
 } restoring;
 
 /* ---- Sections of bytes -------------------------------------------------------------------------------------------------------------- */
-
-/* The section's bytes, behind their size. Deinit them, whatever the outcome. */
-static ivm_status bytes_read(ivm__block_reader *reader, ivm__section_kind kind, uint32_t size_max, ivm__bytes *bytes)
-{
-    uint32_t size = 0;
-    *bytes = (ivm__bytes){ .memory = reader->memory };
-    IVM_TRY(ivm__block_reader_begin(reader, (ivm__section){ kind, 0, 0 }));
-    IVM_TRY(ivm__get_u32(&reader->feed, &size));
-    if (size > size_max) {
-        ivm_status status = ivm__fail(reader->feed.error, IVM_CORRUPT, "%u bytes where at most %u may be", size, size_max);
-        return ivm__block_reader_place(reader, status);
-    }
-    IVM_TRY(ivm__bytes_read(bytes, &reader->feed, size));
-    return ivm__block_reader_end(reader);
-}
-
-static ivm_status position_read(ivm__block_reader *reader, uint8_t position[IVM_POSITION_SIZE_MAX], size_t *size)
-{
-    ivm__bytes bytes;
-    ivm_status status = bytes_read(reader, IVM__SECTION_POSITION, IVM_POSITION_SIZE_MAX, &bytes);
-    if (status == IVM_OK && bytes.size) {
-        memcpy(position, bytes.at, bytes.size);
-    }
-    *size = bytes.size;
-    ivm__bytes_deinit(&bytes);
-    return status;
-}
 
 /* A catalog declared from the stream is compared as well: what follows is of this one. */
 static ivm_status catalog_take(restoring *it, const ivm__bytes *bytes)
@@ -70,7 +44,7 @@ static ivm_status catalog_take(restoring *it, const ivm__bytes *bytes)
 static ivm_status catalog_read(restoring *it)
 {
     ivm__bytes bytes;
-    ivm_status status = bytes_read(&it->reader, IVM__SECTION_CATALOG, UINT32_MAX, &bytes);
+    ivm_status status = ivm__section_read(&it->reader, IVM__SECTION_CATALOG, UINT32_MAX, &bytes);
     if (status == IVM_OK) {
         status = ivm__block_reader_place(&it->reader, catalog_take(it, &bytes));
     }
@@ -81,7 +55,7 @@ static ivm_status catalog_read(restoring *it)
 static ivm_status state_read(restoring *it)
 {
     ivm__bytes bytes;
-    ivm_status status = bytes_read(&it->reader, IVM__SECTION_STATE, UINT32_MAX, &bytes);
+    ivm_status status = ivm__section_read(&it->reader, IVM__SECTION_STATE, UINT32_MAX, &bytes);
     if (status == IVM_OK) {
         ivm__decode decode = { .at = bytes.at, .left = bytes.size };
         status = ivm__state_decode(&decode, it->engine, &it->engine->arena, &it->beside.state, it->error);
@@ -218,11 +192,11 @@ static ivm_status whole_read(restoring *it)
     size_t size;
     uint8_t position[IVM_POSITION_SIZE_MAX] = { 0 };
     if (it->reader.head.form != IVM__FORM_WHOLE) {
-        return ivm__fail(it->error, IVM_UNSUPPORTED, "a checkpoint of partitions: this version restores whole ones alone");
+        return ivm__fail(it->error, IVM_INVALID_ARGUMENT, "a checkpoint by partitions: ivm_restore_open() and ivm_restore_read() take it");
     }
-    IVM_TRY(position_read(&it->reader, position, &size));
+    IVM_TRY(ivm__section_position_read(&it->reader, position, &size));
     IVM_TRY(catalog_read(it));
-    IVM_TRY(ivm__beside_make(&it->beside, it->engine, it->error));
+    IVM_TRY(ivm__beside_make(&it->beside, it->engine, &it->engine->arena, it->error));
     memcpy(it->beside.position, position, sizeof position);
     it->beside.position_size = (uint32_t)size;
     IVM_TRY(loaders_make(it));
@@ -301,9 +275,14 @@ ivm_status ivm_checkpoint_inspect(ivm_read read, void *context, ivm_checkpoint_i
     ivm__memory_init(&memory, &(ivm_allocator){ 0 });
     ivm_status status = ivm__block_reader_init(&reader, &memory, read, context, error);
     if (status == IVM_OK) {
-        status = position_read(&reader, found.position, &found.position_size);
+        status = ivm__section_position_read(&reader, found.position, &found.position_size);
     }
     if (status == IVM_OK) {
+        static const ivm_checkpoint_form forms[] = { [IVM__FORM_WHOLE] = IVM_CHECKPOINT_WHOLE,
+                                                     [IVM__FORM_SHARED] = IVM_CHECKPOINT_SHARED,
+                                                     [IVM__FORM_PARTITION] = IVM_CHECKPOINT_PARTITION };
+        found.form = forms[reader.head.form];
+        found.partition = reader.head.partition;
         found.compressed = reader.head.compressed;
         found.fingerprint = reader.head.fingerprint;
         *info = found;

@@ -8,7 +8,7 @@
 
 static ivm_status arrays_make(ivm__beside *it)
 {
-    ivm__arena *arena = &it->engine->arena;
+    ivm__arena *arena = it->arena;
     size_t tables = 0, facts = 0, views = 0;
     for (const ivm_table *table = it->engine->tables; table; table = table->next) {
         tables++;
@@ -34,7 +34,7 @@ static ivm_status arrays_make(ivm__beside *it)
     return IVM_OK;
 }
 
-static ivm_status view_make(ivm__view_beside *it, const ivm_view *view, ivm_error *error)
+static ivm_status view_make(ivm__view_beside *it, const ivm_view *view, ivm__arena *arena, ivm_error *error)
 {
     ivm_engine *engine = view->engine;
     it->program.memory = &engine->memory;
@@ -49,15 +49,15 @@ static ivm_status view_make(ivm__view_beside *it, const ivm_view *view, ivm_erro
     return IVM_OK;
 }
 
-ivm_status ivm__beside_make(ivm__beside *it, ivm_engine *engine, ivm_error *error)
+ivm_status ivm__beside_make(ivm__beside *it, ivm_engine *engine, ivm__arena *arena, ivm_error *error)
 {
     uint32_t nth = 0;
-    *it = (ivm__beside){ .engine = engine };
+    *it = (ivm__beside){ .engine = engine, .arena = arena };
     if (arrays_make(it) != IVM_OK) {
         return ivm__fail_memory(error);
     }
     for (const ivm_view *view = engine->views; view; view = view->next) {
-        IVM_TRY(view_make(&it->views[nth++], view, error));
+        IVM_TRY(view_make(&it->views[nth++], view, arena, error));
     }
     return IVM_OK;
 }
@@ -94,6 +94,7 @@ void ivm__beside_end(ivm__beside *it)
 
 /* ---- In place ------------------------------------------------------------------------------------------------------------------------- */
 
+/* What the view was is then beside. */
 static void view_exchange(ivm__view_beside *it, ivm_view *view)
 {
     ivm__view_beside was = { view->planned, view->program, view->pending };

@@ -177,8 +177,7 @@ static ivm_status view_start(ivm_engine *engine, const char *name, ivm__node *ro
     return IVM_OK;
 }
 
-/* The step that fills the view from what its tables hold. */
-static ivm_status view_fill(ivm_view *view, ivm_error *error)
+ivm_status ivm__view_fill(ivm_view *view, ivm_error *error)
 {
     ivm_stats stats = { 0 }; /* a view's making is no push */
     ivm__step step;
@@ -191,7 +190,6 @@ static ivm_status view_fill(ivm_view *view, ivm_error *error)
     }
     ivm__program_commit(&view->program);
     ivm__store_commit(view->program.result); /* an empty step, so that the last push has changed nothing */
-    view->clock = view->engine->pushes;
     return IVM_OK;
 }
 
@@ -223,7 +221,8 @@ static ivm_status view_complete(ivm_view *view, ivm_error *error)
         return ivm__fail_memory(error);
     }
     IVM_TRY(ivm__compile(view->engine, view->name, view->planned, &view->program, error));
-    return view_fill(view, error);
+    view->clock = view->engine->pushes;
+    return ivm__view_fill(view, error);
 }
 
 static ivm_status tell_made(const ivm_view *view, ivm_error *error)

@@ -127,12 +127,16 @@ typedef struct ivm_column_definition {
  * them. A view may scan it by itself (and then keeps what it shows), aggregate it, take it into set operations, and join it (inner) to
  * append_only tables to which foreign keys lead from it, directly or through others, for good: such a fact is in_use until the view is
  * dropped. Those joins always prune and always telescope. Above an aggregate anything goes. Under IVM_TRACKED rows that wait for a parent,
- * their own or one of a parent's, are kept until it comes. Deleting a row that never came gives undefined results. unsupported: a key,
+ * their own or one of a parent's, are kept until it comes (of a table with a partition all that wait for their own, else those that a view
+ * waits with). Deleting a row that never came gives undefined results. unsupported: a key,
  * changes by key, reading it, deferred views of it, outer, semi and anti joins of it, other inner joins, and, once a push has changed it
  * (net), further views of it and enforced or tracked facts from it.
  * `allow_negative`: weights may go below zero, for feeds that may bring a retraction before its row; only without a key and not
  * append_only. Rows of weight 0 or less are absent wherever presence counts (distinct, set operations, top_k, partners of outer, semi and
- * anti joins, min, max, bool_and, bool_or, the distinct aggregates) and add up with their sign elsewhere. */
+ * anti joins, min, max, bool_and, bool_or, the distinct aggregates) and add up with their sign elsewhere.
+ * `partition`: an int64 column whose value is the partition of its row, 0 to IVM_PARTITIONS_MAX - 1 and never null; a batch with another value in it
+ * is refused (overflow). NULL or "": rows belong to none. What it is for: ivm_checkpoint_partitions(). */
+#define IVM_PARTITIONS_MAX 65536u
 typedef struct ivm_table_options {
     uint32_t version; /* IVM_TABLE_OPTIONS_VERSION; 0 means 1 */
     const ivm_column_definition *columns;
@@ -141,20 +145,22 @@ typedef struct ivm_table_options {
     bool append_only;
     bool allow_negative;
     bool transient;
+    const char *partition; /* since version 2 */
 } ivm_table_options;
-#define IVM_TABLE_OPTIONS_VERSION 1u
+#define IVM_TABLE_OPTIONS_VERSION 2u
 
 /* Declares a table. Everything in `options` is copied. The engine owns *table: valid until it is dropped or the engine closed.
- * already_exists (tables and views share one space of names), invalid_argument (a name, a type, no columns), unknown_column (in the key),
- * ambiguous_column (two columns of one name), unsupported (a key of a transient table), out_of_memory. */
+ * already_exists (tables and views share one space of names), invalid_argument (a name, a type, no columns), unknown_column (in the key, the
+ * partition), type_mismatch (a partition that is no int64), ambiguous_column (two columns of one name), unsupported (a key of a transient
+ * table), out_of_memory. */
 IVM_API ivm_status ivm_table_create(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **table,
                                     ivm_error *error) IVM_MUST_CHECK;
 
 /* Drops a table, its rows and the facts that name it. in_use while a view reads it: then nothing is dropped. */
 IVM_API ivm_status ivm_table_drop(ivm_table *table, ivm_error *error) IVM_MUST_CHECK;
 
-/* Renames a column, adds one at the end (null in all rows; not_null is invalid_argument), or drops one (in_use while a view reads it or the
- * table's key names it; invalid_argument for the only one). The facts that name a dropped column go with it. Views and their state stay, their columns keep their names. A table that
+/* Renames a column, adds one at the end (null in all rows; not_null is invalid_argument), or drops one (in_use while a view reads it, the
+ * table's key names it or it is the partition; invalid_argument for the only one). The facts that name a dropped column go with it. Views and their state stay, their columns keep their names. A table that
  * allows negative weights loses columns only while no view reads it. A batch filled before a column came or went is refused
  * (type_mismatch); none may be filled for the table meanwhile. Cost: adding and dropping write the table's rows anew.
  * unknown_column, already_exists, invalid_argument, in_use, overflow (rows that become equal, too often), out_of_memory. */
