@@ -34,7 +34,7 @@ static ivm_status arrays_make(ivm__beside *it)
     return IVM_OK;
 }
 
-static ivm_status view_make(ivm__view_beside *it, const ivm_view *view, ivm__arena *arena, ivm_error *error)
+static ivm_status view_make(ivm__view_beside *it, const ivm_view *view, ivm_error *error)
 {
     ivm_engine *engine = view->engine;
     it->program.memory = &engine->memory;
@@ -57,7 +57,7 @@ ivm_status ivm__beside_make(ivm__beside *it, ivm_engine *engine, ivm__arena *are
         return ivm__fail_memory(error);
     }
     for (const ivm_view *view = engine->views; view; view = view->next) {
-        IVM_TRY(view_make(&it->views[nth++], view, arena, error));
+        IVM_TRY(view_make(&it->views[nth++], view, error));
     }
     return IVM_OK;
 }
