@@ -436,24 +436,6 @@ Test(plan_checkpoint, rows_that_wait_for_nothing_are_left_out)
     fixture_close(&other);
 }
 
-/* A row that never came is deleted: who waits weighs -1. No reader would take it, so that it is told where it is written. */
-Test(plan_checkpoint, counts_below_0_are_not_written)
-{
-    fixture it;
-    tape saved = { 0 };
-    fixture_open(&it);
-    ivm_table *d = fixture_table(&it, "d", "id int64", "id");
-    ivm_table *seen = fixture_table_like(&it, "seen", "d int64", &(ivm_table_options){ .transient = true });
-    fixture_fact(&it, seen, "d", d, "id", IVM_TRACKED);
-    case_push(&it, "seen", IVM_DELETE, "9");
-    cr_assert_eq(case_save_as(&it, &saved, IVM_COMPRESSION_NONE), IVM_CORRUPT);
-    cr_assert_not_null(strstr(it.error.message, "below 0"), "%s", it.error.message);
-    case_push(&it, "seen", IVM_INSERT, "9");
-    case_save(&it, &saved);
-    tape_free(&saved);
-    fixture_close(&it);
-}
-
 /* ---- Columns that come and go ----------------------------------------------------------------------------------------------------------------- */
 
 Test(plan_checkpoint, views_over_columns_that_were_others_then)
