@@ -76,8 +76,7 @@ ivm_status ivm__rows_save_tell(ivm_error *error, ivm_status status)
     case IVM_OVERFLOW:
         return ivm__fail(error, status, "equal rows weigh more than an int64 together");
     case IVM_CORRUPT:
-        return ivm__fail(error, status,
-                         "a count is below 0: rows that never came were deleted, or what the engine was restored from was no checkpoint");
+        return ivm__fail(error, status, "a count is below 0: what the engine was restored from was made by an enemy");
     default:
         return status;
     }

@@ -49,8 +49,8 @@ typedef struct ivm_checkpoint_options {
  * Pushes wait while the catalog and what only views know (states of groups, match counts, copies by input) is written: time by that. Rows
  * of tables, views and kept inputs follow from snapshots while pushes go on. Memory: two blocks, zstd's own, sort_bytes, and the pages
  * that pushes change meanwhile. Cost: sorting all rows; O(n log n).
- * Codes: what `write` returned; unsupported (ZSTD in a build without it), in_use (from inside a callback), corrupt (a count has gone
- * below 0: rows that never came were deleted from a transient table, or the engine was restored from a stream made by an enemy), out_of_memory.
+ * Codes: what `write` returned; unsupported (ZSTD in a build without it), in_use (from inside a callback), corrupt (a count is below 0 that
+ * cannot be: the engine was restored from a stream made by an enemy), out_of_memory.
  * After a failure what was written is no checkpoint and is found out by whoever reads it. Any thread. */
 IVM_API ivm_status ivm_checkpoint(ivm_engine *engine, ivm_write write, void *context, const ivm_checkpoint_options *options,
                                   ivm_error *error) IVM_MUST_CHECK;

@@ -1,6 +1,7 @@
 /* Tests of engine/row_code.c and row_read.c: random rows of every type are read as they were written; whatever else is read, were it ever so
  * damaged, is either refused or is rows that would be written just so. */
 #include "row_code.h"
+#include "row_stream.h"
 
 #include <criterion/criterion.h>
 
@@ -92,6 +93,32 @@ Test(engine_row_code, every_type_is_read_as_it_was_written)
 }
 
 /* Distinct integers, so that there are just as many. */
+/* A checkpoint that nobody could read again would be found out when it is too late. */
+Test(engine_row_code, weights_that_no_reader_takes_are_not_written)
+{
+    static const struct {
+        ivm__weights_kind kind;
+        int64_t weight;
+        ivm_status status;
+    } cases[] = { { IVM__WEIGHTS_ONE, 1, IVM_OK },     { IVM__WEIGHTS_ONE, 2, IVM_CORRUPT },      { IVM__WEIGHTS_ONE, -1, IVM_CORRUPT },
+                  { IVM__WEIGHTS_ABOVE_0, 2, IVM_OK }, { IVM__WEIGHTS_ABOVE_0, -1, IVM_CORRUPT }, { IVM__WEIGHTS_NOT_0, -1, IVM_OK } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        row_model with;
+        ivm__memory_sink sink;
+        ivm_error error = IVM_ERROR_INIT;
+        row_model_open(&with, 1, all_types, 2);
+        row_model_fill(&with, 1, IVM__WEIGHTS_ONE);
+        with.rows[0].weight = cases[i].weight;
+        ivm__row_shape shape = shape_of(&with, cases[i].kind);
+        ivm__memory_sink_init(&sink, &with.memory);
+        ivm_status status = ivm__rows_write(&sink.sink, &shape, row_model_chunk(&with, 0, 1));
+        cr_expect_eq(status, cases[i].status, "case %zu: %s", i, ivm_status_name(status));
+        ivm__memory_sink_deinit(&sink);
+        row_model_close(&with);
+        cr_expect(status == IVM_OK || (ivm__rows_save_tell(&error, status) == status && error.message[0]));
+    }
+}
+
 Test(engine_row_code, numbers_of_rows_about_a_chunk)
 {
     static const uint32_t counts[] = { 0, 1, 1023, 1024, 1025, 2047, 2048, 2049 };
