@@ -54,12 +54,12 @@ struct ivm_table {
     bool stale;             /* transient: rows may stand in the store that wait for nothing */
     struct ivm__hops *hops; /* transient: of the views and facts for which its rows may wait */
     ivm__store store;
-    ivm__index *key_index;  /* NULL for a bag */
-    ivm__index *whole;      /* a bag's, over whole rows; NULL until its first negative row, or its first that waits */
-    ivm__table_delta delta; /* of the step under way */
+    ivm__index *key_index;     /* NULL for a bag */
+    ivm__index *whole;         /* a bag's, over whole rows; NULL until its first negative row, or its first that waits */
+    ivm__table_delta delta;    /* of the step under way */
     ivm__published *published; /* its state for readers who find the lock taken */
-    uint32_t readers_count; /* views that scan it */
-    bool listed;            /* among the engine's changed tables */
+    uint32_t readers_count;    /* views that scan it */
+    bool listed;               /* among the engine's changed tables */
     ivm_table *next_changed;
     ivm_table *next;
 };

@@ -44,15 +44,15 @@ uint64_t ivm__find_hash(const ivm__layout *layout, const uint8_t *at, const ivm_
 uint64_t ivm__find_hash_add(uint64_t hash, uint64_t seed, ivm_type type, bool is_null, ivm__wide cell);
 
 #define IVM__FINDER_ROWS_MAX (1u << 30)
-/* Of all these rows, so many at most. NULL: out of memory. Cost: a pass, a slot a row; 11 to 23 bytes a row. */
+/* Of all these rows, so many at most. NULL: out of memory. Cost: a pass, a hash and a probe a row; 16 to 32 bytes a row. */
 ivm__finder *ivm__finder_make(ivm__memory *memory, const ivm__row_pages *rows, const ivm__find_key *key);
 ivm__finder *ivm__finder_acquire(ivm__finder *finder); /* NULL is fine */
 void ivm__finder_release(ivm__finder *finder, ivm__memory *memory);
 /* The next id that had the hash; *at is 0 at first. IVM__ROW_NONE: no more. Any thread. Ids may be of rows that the reader does not have. */
 ivm__row_id ivm__finder_next(const ivm__finder *finder, uint64_t hash, uint64_t *at);
 
-ivm__offer *ivm__offer_make(ivm__memory *memory); /* NULL: out of memory */
-ivm__offer *ivm__offer_acquire(ivm__offer *offer); /* NULL is fine */
+ivm__offer *ivm__offer_make(ivm__memory *memory);                /* NULL: out of memory */
+ivm__offer *ivm__offer_acquire(ivm__offer *offer);               /* NULL is fine */
 void ivm__offer_release(ivm__offer *offer, ivm__memory *memory); /* NULL is fine */
 /* Leaves the finder, made from a snapshot's pages, for the store, unless there is one. Takes a reference to both where it does. */
 void ivm__offer_put(ivm__offer *offer, ivm__finder *finder, ivm__pages *over, ivm__memory *memory);

@@ -4,7 +4,7 @@
 #include "heavy.h"
 
 #define KEPT_ITEMS_MIN 1024u /* room for so many is never given back */
-#define INSERT_MAX 16u /* new entries that are put in their places one by one, instead of sorting all */
+#define INSERT_MAX 16u       /* new entries that are put in their places one by one, instead of sorting all */
 
 /* ---- The list -------------------------------------------------------------------------------------------------------------------------- */
 
@@ -68,7 +68,7 @@ ivm_status ivm__heavies_reserve(ivm__store *store, uint64_t needed)
     if (!made) {
         return IVM_OUT_OF_MEMORY;
     }
-    if (store->heavy_count) {
+    if (old && store->heavy_count) {
         memcpy(made->list, old->list, store->heavy_count * sizeof *made->list);
     }
     ivm__heavies_release(old, store->memory);

@@ -228,8 +228,8 @@ static uint32_t rows_take(ivm_snapshot *snapshot, uint64_t *place, uint64_t end,
     size_t bytes = 0;
     for (; *place < end && count < IVM__CHUNK_ROWS; ++*place) {
         int64_t weight;
-        const uint8_t *row = snapshot->order ? ordered_row(snapshot, *place, &sum, &weight)
-                                             : ivm__snapshot_row(snapshot, (ivm__row_id)*place, &weight);
+        const uint8_t *row =
+            snapshot->order ? ordered_row(snapshot, *place, &sum, &weight) : ivm__snapshot_row(snapshot, (ivm__row_id)*place, &weight);
         if (weight == 0) {
             continue;
         }

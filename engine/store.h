@@ -104,13 +104,13 @@ typedef struct ivm__store {
     bool overwrites;                                /* nobody reads the rows' changes by their ids: rows may be overwritten */
     ivm__heavies *heavies;                          /* NULL: no room for any */
     uint32_t heavy_count, heavy_capacity;           /* capacity: of what the store may write; 0 since a snapshot was taken */
-    struct ivm__index *indexes; /* linked through index->next_of_store */
-    struct ivm__finder *finder; /* of its readers, kept at commit; NULL: nobody looks keys up (finder.h) */
-    struct ivm__offer *offer;   /* where they leave one; NULL: nowhere yet */
-    uint64_t reserved;          /* new rows that there is still room for */
-    uint64_t wanted;            /* the most ids that the step under way has asked for room for */
-    bool laid;                  /* over with an earlier state (store_lay.c) */
-    uint32_t laid_end;          /* rows_end before that */
+    struct ivm__index *indexes;                     /* linked through index->next_of_store */
+    struct ivm__finder *finder;                     /* of its readers, kept at commit; NULL: nobody looks keys up (finder.h) */
+    struct ivm__offer *offer;                       /* where they leave one; NULL: nowhere yet */
+    uint64_t reserved;                              /* new rows that there is still room for */
+    uint64_t wanted;                                /* the most ids that the step under way has asked for room for */
+    bool laid;                                      /* over with an earlier state (store_lay.c) */
+    uint32_t laid_end;                              /* rows_end before that */
 } ivm__store;
 
 /* Takes a reference to the layout. The store must stay where it is: its indexes point to it. */

@@ -124,7 +124,7 @@ IVM_API ivm_status ivm_snapshot_chunk(ivm_snapshot *snapshot, size_t chunk, ivm_
 /* The rows whose first `values_count` key columns equal the values: for an aggregate its group columns, for a table its key, for others
  * the leading columns, IVM_TABLE_COLUMNS_MAX of them at most. row_not_found where there is none. Takes no lock.
  * By the whole key of an aggregate, a view, or a table with a key: O(1). The first look-up in one of them hashes the rows of its snapshot, O(rows); pushes
- * keep that from then on, at an entry of 12 to 23 bytes a row and some 50 ns a row that comes, for every later snapshot, until a thousand pushes went by
+ * keep that from then on, at 16 to 32 bytes a row and some 50 ns a row that comes, for every later snapshot, until a thousand pushes went by
  * without a look-up. By leading columns alone, in a table without a key, and among changes, the first call on a snapshot hashes its rows, O(rows), later ones are O(1). */
 IVM_API ivm_status ivm_snapshot_find(ivm_snapshot *snapshot, const ivm_value *values, size_t values_count, ivm_rows *rows,
                                      ivm_error *error) IVM_MUST_CHECK;

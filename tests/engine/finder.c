@@ -41,7 +41,7 @@ static void batch_push(ivm_batch *batch)
 static void key_of(uint64_t i, ivm_value key[2])
 {
     key[0] = ivm_int64((int64_t)(i / 3));
-    key[1] = ivm_string_sized(TEXT + i % 3, 1 + i / 3 % 50);
+    key[1] = ivm_string_sized(&TEXT[i % 3], 1 + i / 3 % 50);
 }
 
 static void pair_set(ivm_batch *batch, ivm_table *table, uint64_t i, int64_t value)
@@ -328,5 +328,6 @@ Test(engine_finder, looking_up_costs_the_same_in_a_million_rows)
     cr_assert(few.taken_calls == many.taken_calls && few.taken_bytes == many.taken_bytes);
     cr_assert(few.calls == many.calls && few.bytes == many.bytes, "%llu calls and %lld bytes, %llu calls and %lld bytes",
               (unsigned long long)few.calls, (long long)few.bytes, (unsigned long long)many.calls, (long long)many.bytes);
-    cr_assert(few.slots < 6000 && many.slots < 6000, "%llu slots, %llu slots", (unsigned long long)few.slots, (unsigned long long)many.slots);
+    cr_assert(few.slots < 6000 && many.slots < 6000, "%llu slots, %llu slots", (unsigned long long)few.slots,
+              (unsigned long long)many.slots);
 }

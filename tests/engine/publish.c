@@ -318,8 +318,8 @@ Test(engine_publish_when, a_state_has_the_key_as_it_is_numbered_now)
     ivm_snapshot *taken = NULL;
     ivm_status status;
     ivm_rows rows;
-    cr_assert_eq(ivm_table_create(snapshot_engine, "t", &(ivm_table_options){ .columns = columns, .columns_count = 3, .key = "a, b" }, &table,
-                                  &snapshot_error),
+    cr_assert_eq(ivm_table_create(snapshot_engine, "t", &(ivm_table_options){ .columns = columns, .columns_count = 3, .key = "a, b" },
+                                  &table, &snapshot_error),
                  IVM_OK);
     cr_assert_eq(ivm_batch_create(snapshot_engine, &batch, &snapshot_error), IVM_OK);
     cr_assert_eq(ivm_batch_insert(batch, table, ivm_int64(1), ivm_string("x"), ivm_int64(2)), IVM_OK);
@@ -328,7 +328,8 @@ Test(engine_publish_when, a_state_has_the_key_as_it_is_numbered_now)
     for (uint32_t round = 0; round < 2; round++) {
         cr_assert(ivm__state_take(snapshot_engine, table->published, &taken, &status));
         cr_assert_eq(ivm_snapshot_find(taken, (ivm_value[]){ ivm_int64(2), ivm_string("x") }, 2, &rows, &snapshot_error), IVM_OK);
-        cr_assert_eq(ivm_snapshot_find(taken, (ivm_value[]){ ivm_int64(1), ivm_string("x") }, 2, &rows, &snapshot_error), IVM_ROW_NOT_FOUND);
+        cr_assert_eq(ivm_snapshot_find(taken, (ivm_value[]){ ivm_int64(1), ivm_string("x") }, 2, &rows, &snapshot_error),
+                     IVM_ROW_NOT_FOUND);
         ivm_snapshot_close(taken);
         cr_assert(round || ivm_table_column_drop(table, "gone", &snapshot_error) == IVM_OK);
     }

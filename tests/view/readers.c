@@ -134,11 +134,12 @@ Test(view_readers, a_snapshot_of_a_million_groups_costs_what_one_of_a_thousand_d
     for (uint32_t i = 0; i < 2; i++) {
         const costs *all = i ? &many : &few;
         int64_t most = all->take.bytes + 16 * 2 * (int64_t)all->pages + 2 * (int64_t)IVM__PAGE_BYTES;
-        cr_assert(all->push.bytes > (int64_t)all->pages * 16 && all->push.bytes < most, "%lld bytes for %u pages", (long long)all->push.bytes,
-                  all->pages);
+        cr_assert(all->push.bytes > (int64_t)all->pages * 16 && all->push.bytes < most, "%lld bytes for %u pages",
+                  (long long)all->push.bytes, all->pages);
     }
     printf("taking one: %llu call, %lld bytes; a push after it: %lld bytes of a thousand groups, %lld of a million (%u pages)\n",
-           (unsigned long long)many.take.calls, (long long)many.take.bytes, (long long)few.push.bytes, (long long)many.push.bytes, many.pages);
+           (unsigned long long)many.take.calls, (long long)many.take.bytes, (long long)few.push.bytes, (long long)many.push.bytes,
+           many.pages);
 }
 
 /* Weights outside 31 bits lie beside the rows: they are shared, too, and copied by the push after, once. */
@@ -236,6 +237,7 @@ Test(view_readers, what_was_held_for_readers_is_given_back)
         cr_assert(ivm_snapshot_next(snapshot, &rows));
         cr_assert(i % 2 || ivm_snapshot_sort(snapshot, &it.error) == IVM_OK);
         ivm_snapshot_close(snapshot);
+        cr_assert_lt(bytes_held(&it), held, "each gives something back");
         held = bytes_held(&it);
     }
     sell(&it, 0, 1, "always", 1);
