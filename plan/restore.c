@@ -222,7 +222,7 @@ static ivm_status whole_read(restoring *it)
     }
     IVM_TRY(position_read(&it->reader, position, &size));
     IVM_TRY(catalog_read(it));
-    IVM_TRY(ivm__beside_make(&it->beside, it->engine, it->error));
+    IVM_TRY(ivm__beside_make(&it->beside, it->engine, &it->engine->arena, it->error));
     memcpy(it->beside.position, position, sizeof position);
     it->beside.position_size = (uint32_t)size;
     IVM_TRY(loaders_make(it));

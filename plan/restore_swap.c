@@ -8,7 +8,7 @@
 
 static ivm_status arrays_make(ivm__beside *it)
 {
-    ivm__arena *arena = &it->engine->arena;
+    ivm__arena *arena = it->arena;
     size_t tables = 0, facts = 0, views = 0;
     for (const ivm_table *table = it->engine->tables; table; table = table->next) {
         tables++;
@@ -49,10 +49,10 @@ static ivm_status view_make(ivm__view_beside *it, const ivm_view *view, ivm_erro
     return IVM_OK;
 }
 
-ivm_status ivm__beside_make(ivm__beside *it, ivm_engine *engine, ivm_error *error)
+ivm_status ivm__beside_make(ivm__beside *it, ivm_engine *engine, ivm__arena *arena, ivm_error *error)
 {
     uint32_t nth = 0;
-    *it = (ivm__beside){ .engine = engine };
+    *it = (ivm__beside){ .engine = engine, .arena = arena };
     if (arrays_make(it) != IVM_OK) {
         return ivm__fail_memory(error);
     }

@@ -13,9 +13,10 @@ typedef struct ivm__view_beside {
     struct ivm__pending *pending; /* a deferred view's */
 } ivm__view_beside;
 
-/* Arrays by the engine's lists, in its arena. */
+/* Arrays by the engine's lists, in the arena. */
 typedef struct ivm__beside {
     ivm_engine *engine;
+    ivm__arena *arena;
     ivm__table_rows *tables;
     struct ivm__track **tracks; /* by fact; NULL where none is kept */
     ivm__view_beside *views;
@@ -25,7 +26,7 @@ typedef struct ivm__beside {
 } ivm__beside;
 
 /* Compiles each view's program; rows, tracks and pending rows are none yet. End it, whatever the outcome. */
-ivm_status ivm__beside_make(ivm__beside *it, ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
+ivm_status ivm__beside_make(ivm__beside *it, ivm_engine *engine, ivm__arena *arena, ivm_error *error) IVM_MUST_CHECK;
 /* The rows of tables, the programs of views, what is pending and who waits become those beside, and the other way round. Cannot fail. */
 void ivm__beside_exchange(ivm__beside *it);
 /* Once exchanged: whether what the engine holds now can be (load_check.h). corrupt, out_of_memory. */
