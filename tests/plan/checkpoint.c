@@ -288,7 +288,7 @@ Test(plan_checkpoint, rows_that_came_since_come_back_last)
     fixture_table(&it, "b", "n int64", NULL);
     fixture_table(&it, "k", "id int64; s string", "id");
     for (int t = 0; t < 2; t++) {
-        char names[3][8];
+        char names[3][16];
         for (int v = 0; v < 3; v++) {
             snprintf(names[v], sizeof names[v], "%s%d", tables[t], v);
             fixture_make_with(&it, names[v], scan_of(tables[t], NULL), &late);
