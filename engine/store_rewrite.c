@@ -197,7 +197,8 @@ ivm_status ivm__store_rewrite(ivm__store *old, const ivm__index *whole, ivm__lay
     return status;
 }
 
-static void indexes_own(ivm__store *store)
+/* Of a store that has come here from another place. */
+static void indexes_point(ivm__store *store)
 {
     for (ivm__index *index = store->indexes; index; index = index->next_of_store) {
         index->store = store;
@@ -207,21 +208,21 @@ static void indexes_own(ivm__store *store)
     }
 }
 
-void ivm__store_exchange(ivm__store *a, ivm__store *b)
-{
-    assert(!a->laid && !b->laid && a->touched_count == 0 && b->touched_count == 0);
-    ivm__store was = *a;
-    *a = *b;
-    *b = was;
-    indexes_own(a);
-    indexes_own(b);
-}
-
 void ivm__store_replace(ivm__store *store, ivm__store *made)
 {
     assert(!store->laid && !made->laid && made->touched_count == 0);
     ivm__store_deinit(store);
     *store = *made;
-    indexes_own(store);
+    indexes_point(store);
     *made = (ivm__store){ 0 };
+}
+
+void ivm__store_exchange(ivm__store *a, ivm__store *b)
+{
+    assert(!a->laid && !b->laid && a->touched_count == 0 && b->touched_count == 0);
+    ivm__store held = *a;
+    *a = *b;
+    *b = held;
+    indexes_point(a);
+    indexes_point(b);
 }

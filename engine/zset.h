@@ -38,8 +38,6 @@ ivm_status ivm__store_rewrite(ivm__store *old, const ivm__index *whole, ivm__lay
                               ivm__store *made) IVM_MUST_CHECK;
 /* A chunk of the old columns as one of the new, nothing copied. NULL: out of memory. */
 ivm__chunk *ivm__chunk_rewrite(ivm__arena *arena, const ivm__chunk *chunk, const ivm__layout *layout, const uint32_t *from);
-/* Each becomes the other, with its indexes; either may be zeroed. Between steps. Cannot fail. */
-void ivm__store_exchange(ivm__store *a, ivm__store *b);
 /* The store becomes the one made, which is taken. Cannot fail. */
 void ivm__store_replace(ivm__store *store, ivm__store *made);
 /* Each becomes the other, indexes and all. Cannot fail. */

@@ -10,9 +10,10 @@
  * the last push changed.
  *
  * Every byte is under a checksum (XXH3, 64 bits, chained from block to block): a stream that was cut, changed, put together from two or is none is
- * found out before anything of the engine changes. Checksums guard against accidents. A file made by an enemy is judged as well: keys, nulls and ranges, children of
- * enforced facts, who waits under tracked ones, what was there before what is pending, partners of outer joins. It ends in an error, or in an
- * engine that is sound, and would be written as the same bytes, but whose views hold what he wanted; ivm_audit_view() tells whether they agree with tables. */
+ * found out before anything of the engine changes. Checksums guard against accidents. A file made by an enemy is judged as well: keys, nulls
+ * and ranges, children of enforced facts, who waits under tracked ones, what was there before what is pending, partners of outer joins. It
+ * ends in an error, or in an engine that is sound, and would be written as the same bytes, but whose views hold what he wanted;
+ * ivm_audit_view() tells whether they agree with tables. */
 #ifndef IVM_CHECKPOINT_H
 #define IVM_CHECKPOINT_H
 

@@ -151,7 +151,8 @@ static void spoil(tape *it, uint64_t *random)
         blocks[count] = at;
         count += at.size > 0;
     }
-    bytes_block at = blocks[bytes_random(random) % count];
+    cr_assert_gt(count, 0u);
+    bytes_block at = blocks[bytes_random(random) % (count ? count : 1)];
     size_t where = at.from + bytes_random(random) % at.size, left = at.from + at.size - where;
     size_t size = 1 + bytes_random(random) % 16;
     size = size < left ? size : left;
