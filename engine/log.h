@@ -48,11 +48,11 @@ ivm_status ivm__log_checkpoint_read(ivm__log *log, ivm__feed **feed, ivm_error *
 ivm_status ivm__log_record_read(ivm__log *log, uint8_t *kind, ivm__feed **feed, ivm_error *error) IVM_MUST_CHECK;
 const ivm__log_recovery *ivm__log_recovery_of(const ivm__log *log);
 
-/* A record, of a kind that is not 0: begin, write its payload to the sink (any number of bytes, 0 too), then end: it is with the system then; or abandon: it is as if it
- * had not begun. Where begin, a write or end failed, it has been abandoned (abandoning once more does nothing): io or out_of_memory, and later
- * ones may go through; where cutting the file back failed too, the log is broken. begin may end the segment: then all before is synced, which
- * happens while unsynced records are there only past twice the segment's size. After one was cut back, or the log was not closed, it ends too: what
- * was cut off can then never come up again. The sink's texts go to begin's `error`. */
+/* A record, of a kind that is not 0: begin, write its payload to the sink (any number of bytes, 0 too), then end: it is with the system then; or
+ * abandon: it is as if it had not begun. Where begin, a write or end failed, it has been abandoned (abandoning once more does nothing): io or
+ * out_of_memory, and later ones may go through; where cutting the file back failed too, the log is broken. begin may end the segment: then all
+ * before is synced, which happens while unsynced records are there only past twice the segment's size. After one was cut back, or the log was not
+ * closed, it ends too: what was cut off can then never come up again. The sink's texts go to begin's `error`. */
 ivm_status ivm__log_append_begin(ivm__log *log, uint8_t kind, ivm__sink **sink, ivm_error *error) IVM_MUST_CHECK;
 ivm_status ivm__log_append_end(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;
 void ivm__log_append_abandon(ivm__log *log);
