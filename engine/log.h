@@ -34,8 +34,9 @@ typedef struct ivm__log_recovery {
     char message[IVM_ERROR_MESSAGE_SIZE]; /* where a tail was cut: which file, from where, why. Else "" */
 } ivm__log_recovery;
 
-/* Makes the directory if it is not there (its parent must be), locks it, finds the newest checkpoint and the segments after it. The caller closes *log; `memory` must outlive it; `options` may be NULL. in_use: it is open already; corrupt, io,
- * unsupported (of a later version). Where it is read_only and holds no log: io. */
+/* Makes the directory if it is not there (its parent must be), locks it, finds the newest checkpoint and the segments after it. The caller closes
+ * *log; `memory` must outlive it; `options` may be NULL. in_use: it is open already; corrupt, io, unsupported (of a later version). Where it is
+ * read_only and holds no log: io. */
 ivm_status ivm__log_open(const char *directory, const ivm__log_options *options, ivm__memory *memory, ivm__log **log,
                          ivm_error *error) IVM_MUST_CHECK;
 /* The checkpoint's stream: *feed NULL where it stands for nothing (no record). To be read to its end before the records, if at all wanted; the
