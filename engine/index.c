@@ -11,7 +11,6 @@
 #define SLOTS_MIN 16u
 #define SLOTS_MAX ((uint64_t)1 << 32)
 #define SLOTS_DOUBLE_MAX 4096u /* above, they grow by a quarter */
-#define SLOTS_KEPT_MAX 1024u   /* whatever an index holds */
 
 static size_t slots_bytes(uint64_t capacity, bool narrow)
 {
@@ -98,7 +97,7 @@ void ivm__index_clear(ivm__index *index)
     if (index->used == 0) {
         return;
     }
-    if (index->slots_capacity > SLOTS_KEPT_MAX && limit_of(index) / 8 > index->used) {
+    if (index->slots_capacity > IVM__SLOTS_KEPT_MAX && limit_of(index) / 8 > index->used) {
         slots_release(index);
         index->slots = NULL;
         index->narrow = NULL;
@@ -201,11 +200,10 @@ ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows)
     return index->unique ? IVM_OK : ivm__lists_reserve(index, rows);
 }
 
-void ivm__index_trim(ivm__index *index)
+void ivm__index_trim_large(ivm__index *index)
 {
     uint64_t most = index->wanted > index->used ? index->wanted : index->used;
-    index->wanted = 0;
-    if (ivm__likely(index->slots_capacity <= SLOTS_KEPT_MAX || limit_of(index) / 8 <= most)) {
+    if (ivm__likely(limit_of(index) / 8 <= most)) {
         return;
     }
     ivm__index_covers_drop(index);
