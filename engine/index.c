@@ -8,7 +8,6 @@
 #include "cover.h"
 #include "index_inside.h"
 
-#define SLOTS_KEPT_MAX 1024u /* whatever an index holds */
 
 static void columns_describe(ivm__index *index)
 {
@@ -76,7 +75,7 @@ void ivm__index_clear(ivm__index *index)
         return;
     }
     ivm__larger_drop(index);
-    if (index->slots_capacity > SLOTS_KEPT_MAX && ivm__slots_limit(index->slots_capacity, index->narrow != NULL) / 8 > index->used) {
+    if (index->slots_capacity > IVM__SLOTS_KEPT_MAX && ivm__slots_limit(index->slots_capacity, index->narrow != NULL) / 8 > index->used) {
         ivm__slots_release(index);
     } else {
         memset(index->narrow ? (void *)index->narrow : (void *)index->slots, 0, ivm__slots_held(index));
@@ -98,11 +97,10 @@ ivm_status ivm__index_reserve(ivm__index *index, uint64_t rows)
     return index->unique ? IVM_OK : ivm__lists_reserve(index, rows);
 }
 
-void ivm__index_trim(ivm__index *index)
+void ivm__index_trim_large(ivm__index *index)
 {
     uint64_t most = index->wanted > index->used ? index->wanted : index->used;
-    index->wanted = 0;
-    if (ivm__unlikely(index->slots_capacity > SLOTS_KEPT_MAX && ivm__slots_limit(index->slots_capacity, index->narrow != NULL) / 8 > most)) {
+    if (ivm__unlikely(ivm__slots_limit(index->slots_capacity, index->narrow != NULL) / 8 > most)) {
         ivm__index_covers_drop(index);
         ivm__slots_trim(index, most);
     }

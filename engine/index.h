@@ -111,7 +111,15 @@ void ivm__indexes_unlink_rows(ivm__index *first, const ivm__row_id *rows, uint32
 void ivm__index_clear(ivm__index *index);
 /* The step has ended: slots far more than it or the rows that are there need are exchanged for fewer, and covers, which are as large, dropped until
  * they are asked for. Where memory is wanting the slots stay. Cost: a pass over the slots, which as many rows that went, or never came, have paid for. */
-void ivm__index_trim(ivm__index *index);
+#define IVM__SLOTS_KEPT_MAX 1024u /* whatever an index holds */
+void ivm__index_trim_large(ivm__index *index);
+static inline void ivm__index_trim(ivm__index *index)
+{
+    if (index->slots_capacity > IVM__SLOTS_KEPT_MAX) {
+        ivm__index_trim_large(index);
+    }
+    index->wanted = 0;
+}
 uint64_t ivm__index_bytes(const ivm__index *index);
 /* Every invariant, for tests: NULL or what is wrong. */
 const char *ivm__index_validate(const ivm__index *index);

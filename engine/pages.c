@@ -11,7 +11,6 @@
 #include "pages.h"
 
 #define DIRECTORY_PAGES_MIN 4u
-#define KEPT_PAGES_MAX 16u /* whatever the rows need */
 
 uint32_t ivm__page_shift(uint32_t stride)
 {
@@ -201,14 +200,12 @@ static void directory_shrink(ivm__store *store, uint32_t capacity)
     }
 }
 
-void ivm__pages_trim(ivm__store *store)
+void ivm__pages_trim_large(ivm__store *store)
 {
     uint64_t ids = store->wanted > store->rows_end ? store->wanted : store->rows_end;
     uint32_t needed = (uint32_t)((ids + store->page_mask) >> store->page_shift), kept = 2 * needed;
     ivm__pages *pages = store->pages;
-    store->wanted = 0;
-    if (ivm__likely(pages->count <= KEPT_PAGES_MAX || pages->count / 8 <= needed) ||
-        atomic_load_explicit(&pages->references, memory_order_acquire) > 1) {
+    if (ivm__likely(pages->count / 8 <= needed) || atomic_load_explicit(&pages->references, memory_order_acquire) > 1) {
         return;
     }
     kept = kept > DIRECTORY_PAGES_MIN ? kept : DIRECTORY_PAGES_MIN;

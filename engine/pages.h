@@ -10,8 +10,16 @@ uint32_t ivm__page_shift(uint32_t stride);
 ivm__pages *ivm__pages_create(ivm__memory *memory);
 /* Makes the pages of rows [first, end) exist and the store's own. On failure rows and snapshots are as they were. */
 ivm_status ivm__pages_reserve(ivm__store *store, uint64_t first, uint64_t end) IVM_MUST_CHECK;
+#define IVM__PAGES_KEPT_MAX 16u /* whatever the rows need */
+void ivm__pages_trim_large(ivm__store *store);
 /* The step has ended: pages behind the last row, many times more than the step asked for, go, unless a snapshot holds the directory. */
-void ivm__pages_trim(ivm__store *store);
+static inline void ivm__pages_trim(ivm__store *store)
+{
+    if (ivm__unlikely(store->pages->count > IVM__PAGES_KEPT_MAX)) {
+        ivm__pages_trim_large(store);
+    }
+    store->wanted = 0;
+}
 /* Makes the row's page the store's own: pointers into it from before are stale. */
 ivm_status ivm__page_own(ivm__store *store, ivm__row_id row) IVM_MUST_CHECK;
 

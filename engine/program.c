@@ -30,7 +30,6 @@ ivm_status ivm__program_run(ivm__program *program, ivm__step *step)
     for (uint32_t i = 0; i < program->operators_count; i++) {
         ivm__operator *operator= program->operators[i];
         if (operator->class->finish) {
-            IVM_TRY(ivm__step_poll(step));
             IVM_TRY(operator->class->finish(operator, step));
         }
     }

@@ -52,10 +52,11 @@ static ivm_plan *joined(uint32_t leaves)
 {
     ivm_plan *inputs[IVM_JOIN_LEAVES_MAX + 1];
     char on[(IVM_JOIN_LEAVES_MAX + 1) * 32] = "";
+    size_t size = 0;
     for (uint32_t i = 0; i < leaves; i++) {
         inputs[i] = scan_of(name_of("t%u", i, 0), NULL);
         if (i) {
-            strcat(strcat(strcat(on, i > 1 ? ", " : ""), "t0.t0_0 = "), name_of("t%u.t%u_0", i, i));
+            size += (size_t)snprintf(on + size, sizeof on - size, "%st0.t0_0 = t%u.t%u_0", i > 1 ? ", " : "", i, i);
         }
     }
     return ivm_plan_join_many(inputs, leaves, on);
