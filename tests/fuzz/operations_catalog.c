@@ -74,7 +74,7 @@ void operations_table_create(operations *it)
     ivm_table_options options = { .version = IVM_TABLE_OPTIONS_VERSION, .columns = columns };
     unsigned kind = operations_pick(it, 16);
     const char *name = naive_text(&it->pool, "t%u", it->names++);
-    size_t key_count = kind < 8 ? 1 : kind < 10 ? 2 : 0;
+    size_t key_count = kind < 7 ? 1 : kind < 10 ? 2 : 0;
     options.columns_count = columns_draw(it, columns);
     options.key = key_count == 1 ? "id" : key_count ? "a, id" : NULL;
     options.append_only = kind == 0 || kind == 1 || kind == 8 || kind == 11;
