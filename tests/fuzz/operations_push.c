@@ -183,29 +183,62 @@ static void part_draw(operations *it, changes_list *list)
 
 /* ---- Promises ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Adds the parents that children of a database would wait for under facts of one trust. */
-static void parents_add(operations *it, const naive_database *after, ivm_trust trust, changes_list *list)
+static bool refers_to(const naive_database *after, const naive_fact *fact, const ivm_value *row, const ivm_value *key)
+{
+    const naive_table *child = naive_table_find(after, fact->child), *parent = naive_table_find(after, fact->parent);
+    bool same = true;
+    for (size_t i = 0; i < fact->count; i++) {
+        size_t k = 0;
+        while (parent->columns[parent->key[k]].id != fact->parent_ids[i]) {
+            k++;
+        }
+        same &= naive_compare(&row[naive_table_column_find(child, fact->child_ids[i])], &key[k]) == 0;
+    }
+    return same;
+}
+
+/* The parent of a key, or no child of it any more. */
+static void orphans_settle(operations *it, const naive_database *after, const naive_fact *fact, const ivm_value *key, changes_list *list)
+{
+    const naive_table *child = naive_table_find(after, fact->child), *parent = naive_table_find(after, fact->parent);
+    if (!child->append_only && !child->transient && operations_pick(it, 2)) {
+        for (size_t r = 0; r < child->rows.count; r++) {
+            const ivm_value *row = naive_row(&child->rows, r);
+            if (refers_to(after, fact, row, key)) {
+                ivm_value *copy = naive_take(&it->pool, child->columns_count * sizeof *copy);
+                memcpy(copy, row, child->columns_count * sizeof *copy);
+                change_add(list, (naive_change){ child->name, IVM_WEIGHTED, (int64_t)-child->rows.weights[r], copy, child->columns_count });
+            }
+        }
+        operations_count("push without the children of parents that go");
+        return;
+    }
+    ivm_value *row = (ivm_value *)row_draw(it, parent);
+    for (size_t k = 0; k < parent->key_count; k++) {
+        row[parent->key[k]] = key[k];
+    }
+    change_add(list, (naive_change){ parent->name, IVM_INSERT, 1, row, parent->columns_count });
+    operations_count("push with parents of its children");
+}
+
+/* Settles what children of a database would wait for under facts of one trust. */
+static void promises_keep(operations *it, const naive_database *after, ivm_trust trust, changes_list *list)
 {
     for (size_t f = 0; f < after->facts_count; f++) {
         const naive_fact *fact = &after->facts[f];
-        const naive_table *parent = naive_table_find(after, fact->parent);
         naive_relation keys;
         if (fact->trust != trust) {
             continue;
         }
         naive_orphans(after, fact, &keys);
         for (size_t r = 0; r < keys.count; r++) {
-            ivm_value *row = (ivm_value *)row_draw(it, parent);
-            for (size_t k = 0; k < parent->key_count; k++) {
-                row[parent->key[k]] = naive_row(&keys, r)[k];
-            }
-            change_add(list, (naive_change){ parent->name, IVM_INSERT, 1, row, parent->columns_count });
+            orphans_settle(it, after, fact, naive_row(&keys, r), list);
         }
         naive_relation_free(&keys);
     }
 }
 
-/* What the oracle makes of the batch, in *after; parents that are missing are added to it once or twice. */
+/* What the oracle makes of the batch, in *after; twice it may be mended. */
 static naive_verdict foresee(operations *it, changes_list *list, naive_database *after)
 {
     bool mends = operations_pick(it, 3);
@@ -218,12 +251,11 @@ static naive_verdict foresee(operations *it, changes_list *list, naive_database 
             return verdict;
         }
         size_t before = list->count;
-        parents_add(it, after, IVM_RELY, list);
-        parents_add(it, after, IVM_ENFORCED, list);
+        promises_keep(it, after, IVM_RELY, list);
+        promises_keep(it, after, IVM_ENFORCED, list);
         if (list->count == before) {
             return verdict;
         }
-        operations_count("push with parents of its children");
         naive_database_free(after);
     }
 }
