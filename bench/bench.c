@@ -21,6 +21,7 @@ static const char help[] =
     "  scale       one changed row as the fact table grows from 100,000 to 10,000,000 rows\n"
     "  tpch        streams of orders and their lines under seven queries of TPC-H\n"
     "  memory      bytes a dimension row and a fact row, and what transient fact rows leave behind\n"
+    "  durable     pushes of one row to an engine in a directory: alone, by several threads, replayed\n"
     "  operators   one changed row against each operator: 10,000 rows against 1,000,000\n"
     "  dump        writes a workload's batches into a folder, for other engines to read\n"
     "  stream      pushes the batches of such a folder and times them\n"
@@ -47,6 +48,7 @@ static const bench benches[] = {
     { "scale", scale_command },
     { "tpch", tpch_command },
     { "memory", memory_command },
+    { "durable", durable_command },
     { "operators", operators_command },
     { "dump", dump_command },
     { "stream", stream_command },
