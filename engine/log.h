@@ -66,9 +66,9 @@ ivm_status ivm__log_sync(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;
 bool ivm__log_broken(const ivm__log *log);
 
 /* A checkpoint of the records so far: begin syncs them, starts a new segment and gives the sink of a file that does not count yet; end puts it on
- * the disk, makes it the newest and removes what it stands for; abandon removes it. The sink's texts go to begin's `error`. Where begin, a write or end failed it has been abandoned
- * (abandoning once more does nothing), and the one before counts; only begin's sync can break the log. A second at a time: in_use.
- * A failure of end may leave either the newest: both give the same records. */
+ * the disk, makes it the newest and removes what it stands for; abandon removes it. The sink's texts go to begin's `error`. Where begin, a write or
+ * end failed it has been abandoned (abandoning once more does nothing), and the one before counts; after a failure of end it may be either: both
+ * give the same records. A sync that fails, but for that of the new file, breaks the log. A second at a time: in_use. */
 ivm_status ivm__log_checkpoint_begin(ivm__log *log, ivm__sink **sink, ivm_error *error) IVM_MUST_CHECK;
 ivm_status ivm__log_checkpoint_end(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;
 void ivm__log_checkpoint_abandon(ivm__log *log);

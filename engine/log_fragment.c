@@ -80,6 +80,9 @@ bool ivm__fragment_is_sound(const ivm__fragment *fragment, uint64_t segment)
         fragment->flags > (IVM__FRAGMENT_FIRST | IVM__FRAGMENT_LAST) || first != (fragment->index == 0)) {
         return false;
     }
+    if (fragment->synced > fragment->sequence) {
+        return false;
+    }
     if (!fragment->kind) {
         return first && last && fragment->size == 0;
     }

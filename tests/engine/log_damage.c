@@ -339,6 +339,93 @@ Test(engine_log_damage, bytes_behind_the_end)
     log_case_deinit(&self.with);
 }
 
+/* Made up, with hashes that are right: a record that says of itself and later ones that they are on the disk. */
+Test(engine_log_damage, a_fragment_that_cannot_know_what_it_says)
+{
+    damage_case self;
+    uint64_t size;
+    ivm__segment_head head;
+    ivm__fragment fragment;
+    damage_init(&self, 9, false);
+    uint8_t *bytes = disk_bytes(self.with.disk, LAST, &size), *at = bytes + self.at[RECORDS - 1];
+    memcpy(&head, bytes, sizeof head);
+    memcpy(&fragment, at, sizeof fragment);
+    for (uint64_t synced = RECORDS - 2; synced < RECORDS + 3; synced++) {
+        log_case with;
+        fragment.synced = synced;
+        ivm__fragment_seal(&fragment, at + sizeof fragment, head.segment, head.segment);
+        memcpy(at, &fragment, sizeof fragment);
+        log_case_copy(&with, &self.with, synced);
+        torn(&self, &with, synced < RECORDS ? RECORDS : RECORDS - 1, size);
+        log_case_deinit(&with);
+    }
+    log_case_deinit(&self.with);
+}
+
+static void fragment_make_up(log_case *with, uint8_t *bytes, uint64_t size, uint64_t at)
+{
+    static uint8_t payload[IVM__FRAGMENT_BYTES];
+    ivm__segment_head head;
+    ivm__fragment fragment;
+    memcpy(&head, bytes, sizeof head);
+    memcpy(&fragment, bytes + at, sizeof fragment);
+    memset(payload, 0, sizeof payload);
+    memcpy(payload, bytes + at + sizeof fragment, size - at - sizeof fragment);
+    uint64_t small = log_case_draw(with, 30), any = log_case_draw(with, 3) ? small : small << log_case_draw(with, 60);
+    switch (log_case_draw(with, 6)) {
+    case 0:
+        fragment.kind = (uint8_t)small;
+        break;
+    case 1:
+        fragment.flags = (uint8_t)(small % 5);
+        break;
+    case 2:
+        fragment.size = (uint32_t)(any % (IVM__FRAGMENT_BYTES + 1));
+        break;
+    case 3:
+        fragment.index = (uint32_t)any;
+        break;
+    case 4:
+        fragment.sequence = any;
+        break;
+    default:
+        fragment.synced = any;
+        break;
+    }
+    ivm__fragment_seal(&fragment, payload, head.segment, head.segment);
+    memcpy(bytes + at, &fragment, sizeof fragment);
+}
+
+/* Whatever heads say, with hashes that are right: no byte is read that is not there, and it ends. */
+Test(engine_log_damage, fragments_made_up)
+{
+    damage_case self;
+    damage_init(&self, 30, true);
+    for (uint64_t n = 0; n < 3000; n++) {
+        log_case with;
+        uint64_t size;
+        ivm_error error = IVM_ERROR_INIT;
+        ivm__log *log = NULL;
+        ivm__feed *feed = NULL;
+        uint8_t kind, byte;
+        log_case_copy(&with, &self.with, n);
+        with.random += n * n;
+        uint8_t *bytes = disk_bytes(with.disk, LAST, &size);
+        for (uint64_t i = 0; i < 1 + n % 3; i++) {
+            fragment_make_up(&with, bytes, size, self.at[LAST_RECORD + log_case_draw(&with, RECORDS - LAST_RECORD + 1)]);
+        }
+        ivm_status status = ivm__log_open(LOG_CASE_PATH, &with.options, &with.memory, &log, &error);
+        while (status == IVM_OK && (status = ivm__log_record_read(log, &kind, &feed, &error)) == IVM_OK && feed) {
+            while (feed->read(feed, &byte, 1) == IVM_OK) {
+            }
+        }
+        cr_assert(status == IVM_OK || status == IVM_CORRUPT, "%s", error.message);
+        ivm__log_close(log);
+        log_case_deinit(&with);
+    }
+    log_case_deinit(&self.with);
+}
+
 /* ---- Files ---------------------------------------------------------------------------------------------------------------------------- */
 
 Test(engine_log_damage, files_missing)
