@@ -20,7 +20,6 @@
 typedef struct ivm__log ivm__log;
 
 #define IVM__LOG_SEGMENT_BYTES ((uint64_t)64 << 20)
-#define IVM__LOG_KINDS_MAX 255u /* a record's kind is from 1 to this */
 
 typedef struct ivm__log_options {
     const ivm__files *files; /* NULL: those of the system */
@@ -35,8 +34,9 @@ typedef struct ivm__log_recovery {
     char message[IVM_ERROR_MESSAGE_SIZE]; /* where a tail was cut: which file, from where, why. Else "" */
 } ivm__log_recovery;
 
-/* Makes the directory if it is not there (its parent must be), locks it, finds the newest checkpoint and the segments after it. The caller closes *log; `memory` must outlive it; `options` may be NULL. in_use: it is open already; corrupt, io,
- * unsupported (of a later version). Where it is read_only and holds no log: io. */
+/* Makes the directory if it is not there (its parent must be), locks it, finds the newest checkpoint and the segments after it. The caller closes
+ * *log; `memory` must outlive it; `options` may be NULL. in_use: it is open already; corrupt, io, unsupported (of a later version). Where it is
+ * read_only and holds no log: io. */
 ivm_status ivm__log_open(const char *directory, const ivm__log_options *options, ivm__memory *memory, ivm__log **log,
                          ivm_error *error) IVM_MUST_CHECK;
 /* The checkpoint's stream: *feed NULL where it stands for nothing (no record). To be read to its end before the records, if at all wanted; the
@@ -49,11 +49,11 @@ ivm_status ivm__log_checkpoint_read(ivm__log *log, ivm__feed **feed, ivm_error *
 ivm_status ivm__log_record_read(ivm__log *log, uint8_t *kind, ivm__feed **feed, ivm_error *error) IVM_MUST_CHECK;
 const ivm__log_recovery *ivm__log_recovery_of(const ivm__log *log);
 
-/* A record: begin, write its payload to the sink (any number of bytes, 0 too), then end: it is with the system then; or abandon: it is as if it
- * had not begun. Where begin, a write or end failed, it has been abandoned (abandoning once more does nothing): io or out_of_memory, and later
- * ones may go through; where cutting the file back failed too, the log is broken. begin may end the segment: then all before is synced, which
- * happens while unsynced records are there only past twice the segment's size. After one was cut back, or the log was not closed, it ends too: what
- * was cut off can then never come up again. The sink's texts go to begin's `error`. */
+/* A record, of a kind that is not 0: begin, write its payload to the sink (any number of bytes, 0 too), then end: it is with the system then; or
+ * abandon: it is as if it had not begun. Where begin, a write or end failed, it has been abandoned (abandoning once more does nothing): io or
+ * out_of_memory, and later ones may go through; where cutting the file back failed too, the log is broken. begin may end the segment: then all
+ * before is synced, which happens while unsynced records are there only past twice the segment's size. After one was cut back, or the log was not
+ * closed, it ends too: what was cut off can then never come up again. The sink's texts go to begin's `error`. */
 ivm_status ivm__log_append_begin(ivm__log *log, uint8_t kind, ivm__sink **sink, ivm_error *error) IVM_MUST_CHECK;
 ivm_status ivm__log_append_end(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;
 void ivm__log_append_abandon(ivm__log *log);

@@ -75,7 +75,6 @@ static ivm_status checkpoint_feed_read(ivm__feed *self, void *bytes, size_t size
 ivm_status ivm__log_checkpoint_read(ivm__log *log, ivm__feed **feed, ivm_error *error)
 {
     ivm__log_checkpoint_feed *made = &log->reader.checkpoint;
-    (void)error;
     assert(made->file.directory && made->at == sizeof(ivm__checkpoint_head));
     made->feed = (ivm__feed){ checkpoint_feed_read, error };
     *feed = log->recovery.checkpoint == 0 && made->size == made->at ? NULL : &made->feed;

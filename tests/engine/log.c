@@ -100,6 +100,23 @@ Test(engine_log, records_of_all_sizes)
     }
 }
 
+/* Nothing of the process's memory gets to the disk. */
+Test(engine_log, what_fills_up_to_eight_bytes_is_zero)
+{
+    static const uint8_t zeros[7];
+    log_case with;
+    ivm__sink *sink;
+    uint64_t size;
+    fresh(&with, 0);
+    cr_assert_eq(ivm__log_append_begin(with.log, 1, &sink, &with.error), IVM_OK);
+    cr_assert_eq(sink->write(sink, "x", 1), IVM_OK);
+    cr_assert_eq(ivm__log_append_end(with.log, &with.error), IVM_OK);
+    const uint8_t *bytes = disk_bytes(with.disk, "log-0000000000000000", &size);
+    cr_assert_eq(size, sizeof(ivm__segment_head) + sizeof(ivm__fragment) + 8);
+    cr_assert_eq(memcmp(bytes + size - 7, zeros, 7), 0);
+    log_case_deinit(&with);
+}
+
 /* The sizes of all segments but the last are at least the first, and less than the second and a record. */
 static void segments_judge(log_case *with, uint64_t least, uint64_t most)
 {
