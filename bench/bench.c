@@ -40,20 +40,13 @@ typedef struct bench {
 } bench;
 
 static const bench benches[] = {
-    { "star", star_command },
-    { "snowflake", snowflake_command },
-    { "prune", prune_command },
-    { "hotkey", hotkey_command },
-    { "latency", latency_command },
-    { "scale", scale_command },
-    { "tpch", tpch_command },
-    { "memory", memory_command },
-    { "durable", durable_command },
-    { "operators", operators_command },
-    { "dump", dump_command },
-    { "stream", stream_command },
-    { "all", all_command },
-    { NULL, NULL },
+    { "star", star_command },       { "snowflake", snowflake_command },
+    { "prune", prune_command },     { "hotkey", hotkey_command },
+    { "latency", latency_command }, { "scale", scale_command },
+    { "tpch", tpch_command },       { "memory", memory_command },
+    { "durable", durable_command }, { "operators", operators_command },
+    { "dump", dump_command },       { "stream", stream_command },
+    { "all", all_command },         { NULL, NULL },
 };
 
 int bench_run(const char *name, int argc, char **argv)
