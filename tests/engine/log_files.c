@@ -274,6 +274,7 @@ Test(engine_log_files, a_child_does_not_keep_the_lock)
     cr_assert_eq(opened(&at, 0, &log, &count), IVM_OK);
     pid_t child = fork();
     if (child == 0) {
+        alarm(20);
         pause();
         _exit(0);
     }
