@@ -21,6 +21,7 @@ static const char help[] =
     "  scale       one changed row as the fact table grows from 100,000 to 10,000,000 rows\n"
     "  tpch        streams of orders and their lines under seven queries of TPC-H\n"
     "  memory      bytes a dimension row and a fact row, and what transient fact rows leave behind\n"
+    "  durable     pushes of one row to an engine in a directory: alone, by several threads, replayed\n"
     "  operators   one changed row against each operator: 10,000 rows against 1,000,000\n"
     "  checkpoint  an engine written as a stream and restored, and how long pushes wait for it\n"
     "  dump        writes a workload's batches into a folder, for other engines to read\n"
@@ -48,6 +49,7 @@ static const bench benches[] = {
     { "scale", scale_command },
     { "tpch", tpch_command },
     { "memory", memory_command },
+    { "durable", durable_command },
     { "operators", operators_command },
     { "checkpoint", checkpoint_command },
     { "dump", dump_command },

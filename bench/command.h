@@ -19,6 +19,7 @@ int all_command(int argc, char **argv);
 int prune_command(int argc, char **argv);
 int memory_command(int argc, char **argv);
 int operators_command(int argc, char **argv);
+int durable_command(int argc, char **argv);
 int checkpoint_command(int argc, char **argv);
 int dump_command(int argc, char **argv);
 int stream_command(int argc, char **argv);

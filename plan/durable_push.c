@@ -160,8 +160,7 @@ static void group_lead(ivm__durable *it)
         group_refuse(group, status, &cause);
     }
     pthread_mutex_lock(&it->waiting_lock);
-    for (ivm__request *request = group, *next; request; request = next) {
-        next = request->next;
+    for (ivm__request *request = group; request; request = request->next) {
         request->done = true;
     }
     it->led = false;

@@ -269,6 +269,9 @@ def durable(ivm, folder):
     judge("durable", plain.returncode == 0 and plain.stdout == lived.stdout and not lived.stderr, f"{lived.stdout}{lived.stderr}")
     judge("durable leaves nothing", not os.path.exists(place), place)
     told("durable nowhere", run(ivm, ["replay", "--durable", os.path.join(folder, "not", "there"), paths[0]]), 2, "", "io: ")
+    done = run(ivm, ["bench", "durable", "--dir", folder, "--pushes", "40", "--threads", "4", "--json"])
+    figures = {(line["metric"], line.get("variant")): line["value"] for line in map(json.loads, done.stdout.splitlines())}
+    judge("bench durable", done.returncode == 0 and figures.get(("pushes_a_sync", "alone")) == 1 and ("replay_us", "shared") in figures, done.stdout)
     told("durable and restored", run(ivm, ["replay", "--durable", place, "--restored", paths[0]]), 2, "", "not both")
 
 

@@ -203,8 +203,8 @@ static void beside_checkpoints(const char *directory)
     world_open(&it, directory, 0);
     NEED(story_digest(it.engine) == digest);
     OK(ivm_engine_close(it.engine, error));
-    printf("%llu pushes beside %llu checkpoints\n", (unsigned long long)it.went,
-           (unsigned long long)(savers[0].checkpoints + savers[1].checkpoints));
+    uint64_t checkpoints = savers[0].checkpoints + savers[1].checkpoints;
+    printf("%llu pushes beside %llu checkpoints\n", (unsigned long long)it.went, (unsigned long long)checkpoints);
 }
 
 /* The engine gives out nothing; a closed one is opened again. */

@@ -30,7 +30,7 @@
 
 #define STORY_DECLARES 17   /* steps that make tables, facts and views */
 #define STORY_CHECKPOINT 73 /* the first step that is a checkpoint */
-#define STORY_LONG 96       /* by then everything has happened that does */
+#define STORY_LONG 80       /* by then everything has happened that does */
 
 /* Does a step: of the first STORY_DECLARES each a declaration; then pushes, refreshes, changes of the catalog and checkpoints. What a step
  * fails with is a matter of its number too (a batch may be refused), but for io. */

@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 
+#include "chunk_arrays.h"
 #include "row_model.h"
 
 static const ivm_type all_types[] = { IVM_BOOL, IVM_INT64,     IVM_FLOAT64,        IVM_STRING,
@@ -138,6 +139,73 @@ Test(engine_row_code, numbers_of_rows_about_a_chunk)
         ivm__memory_sink_deinit(&sink);
         row_model_close(&with);
     }
+}
+
+/* Rows in no order, equal ones apart, in chunks of any number: loose ones are read so, others are not. */
+Test(engine_row_code, loose_rows_come_as_they_stand)
+{
+    static const uint32_t counts[] = { 1, 700, 1024, 3, 372 };
+    row_model with;
+    ivm__memory_sink sink;
+    row_model_open(&with, 11, all_types, ALL_TYPES);
+    with.domain = 50;
+    with.nulls_per_cent = 20;
+    row_model_fill(&with, 2100, IVM__WEIGHTS_NOT_0);
+    ivm__row_shape shape = shape_of(&with, IVM__WEIGHTS_NOT_0);
+    ivm__memory_sink_init(&sink, &with.memory);
+    for (uint32_t i = 0, first = 0; i < sizeof counts / sizeof *counts; first += counts[i++]) {
+        cr_assert_eq(ivm__rows_write(&sink.sink, &shape, row_model_chunk(&with, first, counts[i])), IVM_OK);
+        ivm__arena_reset(&with.arena);
+    }
+    cr_assert_eq(ivm__rows_write_end(&sink.sink), IVM_OK);
+    cr_assert_eq(rows_read(&with, &shape, sink.bytes.at, sink.bytes.size, NULL), IVM_CORRUPT);
+    shape.loose = true;
+    cr_assert_eq(rows_read(&with, &shape, sink.bytes.at, sink.bytes.size, NULL), IVM_OK, "%s", with.error.message);
+    ivm__memory_sink_deinit(&sink);
+    row_model_close(&with);
+}
+
+static bool is_cell(const ivm__vector *in, uint32_t row, const ivm_value *value)
+{
+    if (ivm__is_null(in, row)) {
+        return value->is_null;
+    }
+    switch (IVM_TYPE_KIND(in->type)) {
+    case IVM_BOOL:
+        return value->as.boolean == ivm__word(in, row);
+    case IVM_DATE:
+        return value->as.date == (int32_t)ivm__word(in, row);
+    case IVM_STRING:
+        return value->as.string.size == ivm__text_cell(in, row)->size &&
+               memcmp(value->as.string.bytes, ivm__text_cell(in, row)->bytes, value->as.string.size) == 0;
+    case IVM_DECIMAL_KIND:
+        return ((ivm__wide)value->as.decimal.high << 64 | value->as.decimal.low) == ivm__wide_cell(in, row);
+    default:
+        return (uint64_t)value->as.int64 == ivm__word(in, row);
+    }
+}
+
+Test(engine_row_code, chunks_are_arrays_of_the_same_values)
+{
+    row_model with;
+    ivm_rows rows;
+    row_model_open(&with, 12, all_types, ALL_TYPES);
+    with.domain = 500;
+    with.nulls_per_cent = 20;
+    row_model_fill(&with, 300, IVM__WEIGHTS_NOT_0);
+    const ivm__chunk *chunk = row_model_chunk(&with, 0, 300);
+    cr_assert_eq(ivm__chunk_arrays(&with.arena, chunk, 13, 200, &rows), IVM_OK);
+    cr_assert(rows.rows_count == 200 && rows.columns_count == ALL_TYPES);
+    for (uint32_t i = 0; i < 200; i++) {
+        cr_assert_eq(rows.weights ? rows.weights[i] : 1, ivm__chunk_weight(chunk, 13 + i));
+        for (uint32_t c = 0; c < ALL_TYPES; c++) {
+            ivm_value value = ivm_rows_value(&rows, all_types[c], i, c);
+            cr_assert(value.is_null == ivm__is_null(&chunk->columns[c], 13 + i) && is_cell(&chunk->columns[c], 13 + i, &value),
+                      "row %u, column %u", i, c);
+        }
+    }
+    ivm__arena_reset(&with.arena);
+    row_model_close(&with);
 }
 
 static void row_set(row_model *with, uint32_t at, ivm__wide first, ivm__wide second)
