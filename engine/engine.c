@@ -325,6 +325,9 @@ static uint64_t snapshots_open(ivm_engine *engine)
 static ivm_status close_check(ivm_engine *engine, ivm_error *error)
 {
     uint64_t open = snapshots_open(engine);
+    if (engine->restoring) {
+        return ivm__fail(error, IVM_IN_USE, "the engine is in use: a restore of it is open");
+    }
     if (atomic_load(&engine->outside_count)) {
         return ivm__fail(error, IVM_IN_USE, "a checkpoint of the engine is being written");
     }

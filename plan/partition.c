@@ -302,18 +302,6 @@ static ivm_status hold(checkpoint *it)
     return it->range.first < it->range.end ? told(it, parts_make(it, &step)) : IVM_OK;
 }
 
-static ivm_status write_all(checkpoint *it)
-{
-    IVM_TRY(ivm__engine_enter(it->engine, it->error));
-    ivm_status status = hold(it);
-    bool keeps = it->frontiers.count > 0;
-    if (status == IVM_OK && keeps) {
-        status = streams_write(it);
-    }
-    ivm__engine_settle(it->engine);
-    ivm__engine_leave(it->engine);
-    return status == IVM_OK && !keeps ? streams_write(it) : status;
-}
 
 static void checkpoint_end(checkpoint *it)
 {
@@ -326,6 +314,31 @@ static void checkpoint_end(checkpoint *it)
     ivm__code_deinit(&it->catalog);
     ivm__code_deinit(&it->state);
     ivm__arena_deinit(&it->arena);
+}
+
+/* And ends it, whatever the outcome. */
+static ivm_status write_all(checkpoint *it)
+{
+    ivm__outside call;
+    ivm_status status = ivm__engine_enter(it->engine, it->error);
+    if (status != IVM_OK) {
+        checkpoint_end(it);
+        return status;
+    }
+    status = hold(it);
+    bool keeps = it->frontiers.count > 0;
+    if (status == IVM_OK && keeps) {
+        status = streams_write(it);
+    }
+    ivm__engine_settle(it->engine);
+    ivm__outside_begin(it->engine, &call);
+    ivm__engine_leave(it->engine);
+    if (status == IVM_OK && !keeps) {
+        status = streams_write(it);
+    }
+    checkpoint_end(it);
+    ivm__outside_end(it->engine, &call);
+    return status;
 }
 
 static bool range_is(const ivm_partition_range *range)
@@ -360,7 +373,5 @@ ivm_status ivm_checkpoint_partitions(ivm_engine *engine, ivm_partition_range ran
                       .writer.error = error };
     ivm__arena_init(&it.arena, &engine->memory);
     ivm__row_saver_init(&it.shared, engine, &it.writer, it.sort_bytes);
-    ivm_status status = write_all(&it);
-    checkpoint_end(&it);
-    return status;
+    return write_all(&it);
 }

@@ -296,12 +296,23 @@ typedef struct overtaken {
     uint32_t pushed;
 } overtaken;
 
-/* Pushes as often as it may. */
-static ivm_status push_and_write(void *context, uint32_t partition, const void *bytes, size_t size)
+static void *push_both(void *context)
 {
     overtaken *now = context;
     now->pushed += fixture_push(now->it, now->table, IVM_DELETE, "1,2") == IVM_OK;
     now->pushed += fixture_push(now->it, now->table, IVM_INSERT, "2,3 1,4") == IVM_OK;
+    return NULL;
+}
+
+/* Another thread pushes as often as it may: while the lock is held it would be waited for in vain. */
+static ivm_status push_and_write(void *context, uint32_t partition, const void *bytes, size_t size)
+{
+    overtaken *now = context;
+    if (!atomic_load(&now->it->engine->stepping)) {
+        pthread_t other;
+        cr_assert_eq(pthread_create(&other, NULL, push_both, now), 0);
+        cr_assert_eq(pthread_join(other, NULL), 0);
+    }
     return tape_write(partition == IVM_PARTITION_SHARED ? &now->to.shared : &now->to.part[partition], bytes, size);
 }
 

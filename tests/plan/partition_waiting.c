@@ -180,12 +180,21 @@ typedef struct overtaken {
     tape to;
 } overtaken;
 
-/* Once the lock is free the view goes, and with it what waited for it. */
+static void *drop(void *context)
+{
+    overtaken *now = context;
+    now->view = ivm_view_drop(now->view, NULL) == IVM_OK ? NULL : now->view;
+    return NULL;
+}
+
+/* Another thread drops the view, and with it what waited for it, once the lock is free: while the first piece after that is written, or it is waited for in vain. */
 static ivm_status drop_and_write(void *context, const void *bytes, size_t size)
 {
     overtaken *now = context;
-    if (now->view && ivm_view_drop(now->view, NULL) == IVM_OK) {
-        now->view = NULL;
+    if (now->view && !atomic_load(&now->it->engine->stepping)) {
+        pthread_t other;
+        cr_assert_eq(pthread_create(&other, NULL, drop, now), 0);
+        cr_assert_eq(pthread_join(other, NULL), 0);
     }
     return tape_write(&now->to, bytes, size);
 }
