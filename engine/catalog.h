@@ -142,11 +142,12 @@ struct ivm_engine {
     _Atomic(pthread_t) owner;
     _Atomic bool telling; /* callbacks are being called, on thread `teller`; the lock is free */
     _Atomic(pthread_t) teller;
-    pthread_mutex_t snapshots_lock; /* the list of open snapshots, of published states, and of calls without the lock; held for a few instructions */
+    pthread_mutex_t
+        snapshots_lock; /* the list of open snapshots, of published states, and of calls without the lock; held for a few instructions */
     struct ivm_snapshot *snapshots_oldest, *snapshots_newest;
     ivm__published *published; /* states that are taken without the lock (publish.h) */
     uint64_t published_epoch;
-    bool withheld; /* what steps commit is not published yet: it is not on the disk */
+    bool withheld;                /* what steps commit is not published yet: it is not on the disk */
     struct ivm__outside *outside; /* calls under way that call the user's functions without the lock */
     _Atomic uint32_t outside_count;
     bool several; /* threads have called */

@@ -8,7 +8,6 @@
 #include "cover.h"
 #include "index_inside.h"
 
-
 static void columns_describe(ivm__index *index)
 {
     const ivm__layout *layout = index->store->layout;

@@ -302,7 +302,6 @@ static ivm_status hold(checkpoint *it)
     return it->range.first < it->range.end ? told(it, parts_make(it, &step)) : IVM_OK;
 }
 
-
 static void checkpoint_end(checkpoint *it)
 {
     for (uint32_t i = 0; i < it->parts_count; i++) {

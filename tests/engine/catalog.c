@@ -145,7 +145,8 @@ Test(engine_catalog, columns_that_no_table_may_have)
     refuses("t", NULL, IVM_INVALID_ARGUMENT, "");
     refuses("t", &(ivm_table_options){ .columns = NULL, .columns_count = 1 }, IVM_INVALID_ARGUMENT, "columns");
     refuses("t", &(ivm_table_options){ .columns = four, .columns_count = 0 }, IVM_INVALID_ARGUMENT, "columns");
-    refuses("t", &(ivm_table_options){ .version = IVM_TABLE_OPTIONS_VERSION + 1, .columns = four, .columns_count = 4 }, IVM_INVALID_ARGUMENT, "version");
+    refuses("t", &(ivm_table_options){ .version = IVM_TABLE_OPTIONS_VERSION + 1, .columns = four, .columns_count = 4 },
+            IVM_INVALID_ARGUMENT, "version");
     refuses_column((ivm_column_definition){ NULL, IVM_INT64, false }, IVM_INVALID_ARGUMENT, "name");
     refuses_column((ivm_column_definition){ "", IVM_INT64, false }, IVM_INVALID_ARGUMENT, "name");
     refuses_column((ivm_column_definition){ longest, IVM_INT64, false }, IVM_INVALID_ARGUMENT, "name");

@@ -2,9 +2,9 @@
  *
  * XXH3 of 8 bytes is a bijection for a known seed: going backwards through it gives a key for every hash there is, so that 2^16 keys whose hashes agree in
  * the half that an index goes by cost nothing to make. What they cost an engine is counted in slots looked at, not timed. */
-#include "index_inside.h"
 #include "catalog.h"
 #include "finder.h"
+#include "index_inside.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -113,7 +113,8 @@ static uint64_t texts_steps(const ivm__texts *texts)
 static uint64_t finder_steps(const ivm_table *table)
 {
     ivm__row_pages rows = ivm__store_row_pages(&table->store);
-    ivm__finder *finder = ivm__finder_make(&table->engine->memory, &rows, &(ivm__find_key){ table->key, table->key_count, table->engine->seed });
+    ivm__finder *finder =
+        ivm__finder_make(&table->engine->memory, &rows, &(ivm__find_key){ table->key, table->key_count, table->engine->seed });
     uint64_t steps = 0;
     cr_assert_not_null(finder);
     for (uint32_t at = 0; at <= finder->mask; at++) {
@@ -177,7 +178,8 @@ Test(engine_colliding, keys_of_one_slot_under_another_seed_cost_what_random_ones
         costs usual = fill(0, KEYS, false, 0), enemy = fill(0, KEYS, true, craft_seed);
         cr_expect_lt(enemy.index, 2 * usual.index, "%lu slots, not %lu", (unsigned long)enemy.index, (unsigned long)usual.index);
         cr_expect_lt(enemy.texts, 2 * usual.texts, "%lu slots of texts, not %lu", (unsigned long)enemy.texts, (unsigned long)usual.texts);
-        cr_expect_lt(enemy.finder, 2 * usual.finder, "%lu slots of a finder, not %lu", (unsigned long)enemy.finder, (unsigned long)usual.finder);
+        cr_expect_lt(enemy.finder, 2 * usual.finder, "%lu slots of a finder, not %lu", (unsigned long)enemy.finder,
+                     (unsigned long)usual.finder);
     }
 }
 
