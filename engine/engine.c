@@ -382,7 +382,7 @@ void ivm__engine_settle(ivm_engine *engine)
     ivm__arena_reset(&engine->scratch);
     ivm__pool_settle(engine->pool);
     if (!engine->withheld) {
-        ivm__states_publish(engine);
+        ivm__states_publish(engine, engine->texts.epoch + 1);
     }
     pthread_mutex_lock(&engine->snapshots_lock);
     uint64_t oldest = engine->snapshots_oldest ? ivm__snapshot_epoch(engine->snapshots_oldest) : engine->texts.epoch + 1;

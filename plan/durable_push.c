@@ -133,7 +133,7 @@ static void group_run(ivm__durable *it, ivm__request *group)
     }
     it->engine->withheld = false;
     if (group_keep(it, group, &cause)) {
-        ivm__states_publish(it->engine);
+        ivm__states_publish(it->engine, it->engine->texts.epoch);
     } else {
         group_lose(it, group, &cause);
     }
