@@ -44,6 +44,8 @@ static void opened_twice(const story_place *place)
     OK(story_open(place->directory, NULL, &engine, NULL, error));
     NEED(story_open(place->directory, NULL, &second, NULL, &why) == IVM_IN_USE && strstr(why.message, place->directory));
     NEED(ivm_restore(engine, nothing_read, NULL, &why) == IVM_UNSUPPORTED);
+    ivm_restoring *restore;
+    NEED(ivm_restore_open(engine, &restore, &why) == IVM_UNSUPPORTED && strstr(why.message, "durable"));
     OK(ivm_engine_close(engine, error));
     OK(story_open(place->directory, NULL, &second, NULL, error));
     OK(ivm_engine_close(second, error));
