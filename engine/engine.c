@@ -289,7 +289,7 @@ ivm_status ivm__engine_enter_restoring(ivm_engine *engine, ivm_error *error)
     }
     assert(!inside || status == IVM_IN_USE);
     if (status == IVM_OK) {
-        engine->cancels_seen = atomic_load_explicit(&engine->cancels, memory_order_relaxed);
+        ivm__engine_cancel_from_now(engine);
     }
     return status;
 }
