@@ -241,6 +241,11 @@ static inline ivm__cancel ivm__engine_cancel_of(const ivm_engine *engine)
 {
     return (ivm__cancel){ &engine->cancels, engine->cancels_seen };
 }
+/* The call begins now, or another's that is carried through in its turn. */
+static inline void ivm__engine_cancel_from_now(ivm_engine *engine)
+{
+    engine->cancels_seen = atomic_load_explicit(&engine->cancels, memory_order_relaxed);
+}
 /* Whether the calling thread is in a call of the engine, or in a callback. */
 bool ivm__engine_is_inside(ivm_engine *engine);
 /* Takes the lock alone, for a call that only looks: it need not wait for callbacks. */

@@ -89,8 +89,10 @@ static ivm__request *group_take(ivm__durable *it)
     return first;
 }
 
+/* Until its step begins it has only waited for its turn: what was cancelled before is not it. */
 static void request_run(ivm__durable *it, ivm__request *request)
 {
+    ivm__engine_cancel_from_now(it->engine);
     it->more = request->next != NULL;
     request->status = ivm__step_do(it->engine, ivm__push_step, request->batch, request->stats, request->error);
     it->more = false;

@@ -110,6 +110,9 @@ static int file_sync(void *context, int file)
 {
     MEET(SYNC)
     it->syncs++;
+    if (it->meanwhile) {
+        it->meanwhile(it->meanwhile_context);
+    }
     return it->pretends ? 0 : ivm__files_posix.sync(NULL, file);
 }
 

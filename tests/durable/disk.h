@@ -24,7 +24,7 @@ typedef struct disk {
     _Atomic bool happened;
     _Atomic uint64_t syncs;
     uint64_t sync_microseconds;       /* each takes so long, at least */
-    void (*meanwhile)(void *context); /* called in each; NULL: nobody */
+    void (*meanwhile)(void *context); /* called in each, of data and of files; NULL: nobody */
     void *meanwhile_context;
 } disk;
 

@@ -357,6 +357,67 @@ static void beside_readers(const char *directory)
     OK(ivm_engine_close(it.engine, error));
 }
 
+/* ---- Cancelled among others ------------------------------------------------------------------------------------------------------------------ */
+
+static ivm_engine *_Atomic cancelled; /* while it is written to; NULL: nobody asks */
+
+static int cancelling_write(void *context, int file, const void *bytes, size_t size, uint64_t at, size_t *put)
+{
+    (void)context;
+    ivm_engine_cancel(cancelled);
+    return ivm__files_posix.write(NULL, file, bytes, size, at, put);
+}
+
+static struct ivm__request **line_end(const world *it)
+{
+    ivm__durable *durable = (ivm__durable *)it->engine->journal;
+    pthread_mutex_lock(&durable->waiting_lock);
+    struct ivm__request **end = durable->waiting_last;
+    pthread_mutex_unlock(&durable->waiting_lock);
+    return end;
+}
+
+typedef struct followers {
+    world *it;
+    pthread_t threads[2];
+    pusher pushers[2];
+} followers;
+
+/* While a push is synced two more come to stand in line, and make a group. From then on each write is cancelled. */
+static void followers_stand(void *context)
+{
+    followers *self = context;
+    self->it->under.meanwhile = NULL;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct ivm__request **before = line_end(self->it);
+        self->pushers[i] = (pusher){ self->it, i + 1, 1 };
+        NEED(pthread_create(&self->threads[i], NULL, renamer_run, &self->pushers[i]) == 0);
+        while (line_end(self->it) == before) {
+            usleep(100);
+        }
+    }
+    atomic_store(&cancelled, self->it->engine);
+}
+
+/* What is cancelled as one push of a group is written does not end it, nor the next, which only waits for its turn. */
+static void cancelled_in_a_group(const char *directory)
+{
+    world it = { .under = { .pretends = true } };
+    followers two = { .it = &it };
+    names_open(&it, directory);
+    it.files.write = cancelling_write;
+    uint64_t told = it.told;
+    it.under.meanwhile_context = &two;
+    it.under.meanwhile = followers_stand;
+    NEED(rename_row(&it, 0, 0) == IVM_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        NEED(pthread_join(two.threads[i], NULL) == 0);
+    }
+    atomic_store(&cancelled, NULL);
+    NEED(it.told == told + 3);
+    OK(ivm_engine_close(it.engine, error));
+}
+
 /* ---- Syncs that fail ------------------------------------------------------------------------------------------------------------------------ */
 
 /* The engine gives out nothing; a closed one is opened again. */
@@ -418,6 +479,8 @@ int main(void)
     looked_at_while_synced(place.directory);
     story_place_clear(&place);
     beside_readers(place.directory);
+    story_place_clear(&place);
+    cancelled_in_a_group(place.directory);
     story_place_clear(&place);
     for (uint64_t nth = 1; nth <= 12; nth++) {
         several += lost(place.directory, nth);
