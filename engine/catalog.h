@@ -138,19 +138,20 @@ struct ivm_engine {
     _Atomic uint64_t cancels; /* asked for so far (cancel.h) */
     uint64_t cancels_seen;    /* as the call that has the turn began */
     bool restoring;           /* a restore in several streams is open: nothing else changes the engine */
+    bool withheld;            /* what steps commit is not published yet: it is not on the disk */
+    bool unreadable;          /* views may be ahead of what the journal has kept: the engine can only be closed */
+    bool several;             /* threads have called */
     _Atomic bool stepping;    /* a call is under way, on thread `owner` */
+    _Atomic bool telling;     /* callbacks are being called, on thread `teller`; the lock is free */
     _Atomic(pthread_t) owner;
-    _Atomic bool telling; /* callbacks are being called, on thread `teller`; the lock is free */
     _Atomic(pthread_t) teller;
     pthread_mutex_t
         snapshots_lock; /* the list of open snapshots, of published states, and of calls without the lock; held for a few instructions */
     struct ivm_snapshot *snapshots_oldest, *snapshots_newest;
     ivm__published *published; /* states that are taken without the lock (publish.h) */
     uint64_t published_epoch;
-    bool withheld;                /* what steps commit is not published yet: it is not on the disk */
     struct ivm__outside *outside; /* calls under way that call the user's functions without the lock */
     _Atomic uint32_t outside_count;
-    bool several; /* threads have called */
     ivm_planner_options planner;
     ivm_table *tables;
     ivm_table *changed; /* those that the step under way may change, or that changed in the last: all others end a step unseen */
@@ -164,7 +165,6 @@ struct ivm_engine {
     uint8_t position[IVM_POSITION_SIZE_MAX]; /* that came with a push */
     uint32_t position_size;
     uint32_t steps_kept;          /* of a group, that have something to tell or not (step.h) */
-    bool unreadable;              /* views may be ahead of what the journal has kept: the engine can only be closed */
     struct ivm__journal *journal; /* told of every change before it is in force (journal.h); NULL: nobody is */
     ivm__pool *pool;              /* NULL: one thread */
     ivm__arena arena, scratch;    /* of the step */
