@@ -176,6 +176,16 @@ void ivm__state_read(ivm_engine *engine, ivm__published *state)
     pthread_mutex_unlock(&engine->snapshots_lock);
 }
 
+void ivm__states_end(ivm_engine *engine)
+{
+    pthread_mutex_lock(&engine->snapshots_lock);
+    for (ivm__published *state = engine->published; state; state = state->next) {
+        state->listed = false;
+    }
+    engine->published = NULL;
+    pthread_mutex_unlock(&engine->snapshots_lock);
+}
+
 void ivm__state_free(ivm_engine *engine, ivm__published *state)
 {
     if (!state) {

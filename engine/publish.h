@@ -37,6 +37,8 @@ void ivm__state_free(ivm_engine *engine, ivm__published *state); /* NULL is fine
 void ivm__states_publish(ivm_engine *engine, uint64_t epoch);
 /* A second thread has come: all that can be read is published on trust. */
 void ivm__states_begin(ivm_engine *engine);
+/* None can be taken any more: whoever comes waits for the lock. */
+void ivm__states_end(ivm_engine *engine);
 /* A view or table has come, or was read: it is published if several threads use the engine. NULL is fine. */
 void ivm__state_new(ivm_engine *engine, ivm__published *state);
 void ivm__state_read(ivm_engine *engine, ivm__published *state);

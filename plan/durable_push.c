@@ -123,6 +123,7 @@ static void group_lose(ivm__durable *it, ivm__request *group, const ivm_error *c
         }
     }
     ivm__telling_drop(it->engine);
+    ivm__states_end(it->engine);
     it->engine->unreadable = true;
 }
 

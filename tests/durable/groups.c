@@ -420,6 +420,25 @@ static void cancelled_in_a_group(const char *directory)
 
 /* ---- Syncs that fail ------------------------------------------------------------------------------------------------------------------------ */
 
+static void *reader_refused(void *context)
+{
+    const world *it = context;
+    ivm_snapshot *snapshot;
+    NEED(ivm_read_view(it->view, &snapshot, NULL) == IVM_IO);
+    return NULL;
+}
+
+/* While another thread has the lock, too. */
+static void unreadable_beside(world *it)
+{
+    pthread_t thread;
+    pthread_mutex_lock(&it->engine->lock);
+    NEED(pthread_create(&thread, NULL, reader_refused, it) == 0);
+    usleep(20000);
+    pthread_mutex_unlock(&it->engine->lock);
+    NEED(pthread_join(thread, NULL) == 0);
+}
+
 /* The engine gives out nothing; a closed one is opened again. */
 static void unreadable(world *it, const char *directory)
 {
@@ -427,6 +446,7 @@ static void unreadable(world *it, const char *directory)
     ivm_error why = IVM_ERROR_INIT;
     size_t size;
     NEED(ivm_read_view(it->view, &snapshot, &why) == IVM_IO && why.message[0]);
+    unreadable_beside(it);
     NEED(ivm_engine_position(it->engine, NULL, 0, &size, &why) == IVM_IO);
     NEED(ivm_durable_checkpoint(it->engine, &why) == IVM_IO && ivm_durable_sync(it->engine, &why) == IVM_IO);
     OK(ivm_engine_close(it->engine, error));
