@@ -23,9 +23,9 @@ typedef struct feed_table {
 
 typedef struct feed_view {
     ivm_view *view;
-    const char *name;
     size_t columns_count, key_count; /* key: leading columns, for the upsert format */
-    char **members;                  /* each column's name as JSON with a colon behind it */
+    char *quoted;                    /* its name as JSON */
+    char **members;                  /* each column's, too */
 } feed_view;
 
 /* Where in its input, and in its output file, a feed stands. It is the engine's position in a checkpoint. */

@@ -114,8 +114,9 @@ bool feed_save(feed_session *feed)
         return true;
     }
     snprintf(beside, sizeof beside, "%s.new", path);
-    if (feed->options.output) {
-        fsync(fileno(feed->out)); /* nothing to sync in a pipe */
+    if (feed->options.output && fsync(fileno(feed->out)) != 0 && errno != EINVAL) { /* so for a pipe */
+        usage_error("%s: cannot sync: %s", feed->options.output, strerror(errno));
+        return false;
     }
     bool ok = position_give(feed, &error) == IVM_OK && file_write(feed, beside, &error);
     if (ok && rename(beside, path) != 0) {

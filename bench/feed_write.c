@@ -34,24 +34,22 @@ static size_t key_count(const char *list, const char *name)
     return 0;
 }
 
-static char *member_make(const char *name)
+static char *name_quote(const char *name)
 {
     json_t *json = json_string(name);
-    char *quoted = json_dumps(json, JSON_ENCODE_ANY), *text = memory_take(strlen(quoted) + 3);
-    stpcpy(stpcpy(text, quoted), ": ");
-    free(quoted);
+    char *quoted = json_dumps(json, JSON_ENCODE_ANY);
     json_decref(json);
-    return text;
+    return quoted;
 }
 
 static bool view_add(feed_session *feed, ivm_view *view)
 {
     const char *name = ivm_view_name(view);
     feed_view *made = &feed->views[feed->views_count++];
-    *made = (feed_view){ view, name, ivm_view_columns_count(view), key_count(feed->options.key, name), NULL };
+    *made = (feed_view){ view, ivm_view_columns_count(view), key_count(feed->options.key, name), name_quote(name), NULL };
     made->members = memory_take(made->columns_count * sizeof *made->members);
     for (size_t i = 0; i < made->columns_count; i++) {
-        made->members[i] = member_make(ivm_view_column_name(view, i));
+        made->members[i] = name_quote(ivm_view_column_name(view, i));
     }
     if (feed->options.to == FEED_UPSERT && (!made->key_count || made->key_count > made->columns_count)) {
         usage_error("feed: to write upserts of %s --key wants %s=N, how many of its first columns are its key, 1 to %zu", name, name,
@@ -93,6 +91,7 @@ void views_free(feed_session *feed)
             free(feed->views[i].members[j]);
         }
         free(feed->views[i].members);
+        free(feed->views[i].quoted);
     }
     free(feed->views);
 }
@@ -114,6 +113,10 @@ bool output_open(feed_session *feed)
 {
     uint64_t size = feed->position.output_bytes;
     if (!feed->options.output) {
+        int flags = fcntl(STDOUT_FILENO, F_GETFL);
+        if (flags >= 0 && flags & O_NONBLOCK) { /* as whoever shares the pipe may have left it; waiting is what is wanted here */
+            fcntl(STDOUT_FILENO, F_SETFL, flags & ~O_NONBLOCK);
+        }
         feed->out = stdout;
         return true;
     }
@@ -151,8 +154,7 @@ static void cells_write(const feed_session *feed, const feed_view *view, const i
     for (size_t i = 0; i < columns_count; i++) {
         ivm_type type = ivm_view_column_type(view->view, i);
         ivm_value value = ivm_rows_value(rows, type, row, i);
-        fputs(i ? ", " : "", feed->out);
-        fputs(view->members[i], feed->out);
+        fprintf(feed->out, "%s%s: ", i ? ", " : "", view->members[i]);
         cell_write(type, &value, feed->out);
     }
     fputc('}', feed->out);
@@ -165,11 +167,11 @@ static void change_write(const feed_session *feed, const feed_view *view, const 
     case FEED_DEBEZIUM:
         fputs(comes ? "{\"before\": null, \"after\": " : "{\"before\": ", out);
         cells_write(feed, view, rows, row, view->columns_count);
-        fprintf(out, "%s, \"op\": \"%s\", \"source\": {\"table\": \"%s\"}}\n", comes ? "" : ", \"after\": null", comes ? "c" : "d",
-                view->name);
+        fprintf(out, "%s, \"op\": \"%s\", \"source\": {\"table\": %s}}\n", comes ? "" : ", \"after\": null", comes ? "c" : "d",
+                view->quoted);
         break;
     case FEED_UPSERT:
-        fprintf(out, "{\"table\": \"%s\", \"key\": ", view->name);
+        fprintf(out, "{\"table\": %s, \"key\": ", view->quoted);
         cells_write(feed, view, rows, row, view->key_count);
         fputs(", \"value\": ", out);
         if (comes) {
@@ -180,7 +182,7 @@ static void change_write(const feed_session *feed, const feed_view *view, const 
         fputs("}\n", out);
         break;
     default:
-        fprintf(out, "{\"table\": \"%s\", \"%s\": ", view->name, comes ? "insert" : "delete");
+        fprintf(out, "{\"table\": %s, \"%s\": ", view->quoted, comes ? "insert" : "delete");
         cells_write(feed, view, rows, row, view->columns_count);
         fputs("}\n", out);
     }
@@ -247,7 +249,7 @@ bool feed_write(feed_session *feed, bool whole)
     for (size_t i = 0; i < feed->views_count && !ferror(feed->out); i++) {
         ivm_status status = view_write(feed, &feed->views[i], whole, &error);
         if (status != IVM_OK) {
-            usage_error("feed: %s: %s: %s", feed->views[i].name, ivm_status_name(status), error.message);
+            usage_error("feed: %s: %s: %s", ivm_view_name(feed->views[i].view), ivm_status_name(status), error.message);
             return false;
         }
     }

@@ -94,6 +94,8 @@ def feldera():
     judge("weights", done.stdout == b'{"table": "all_b", "insert": {"x": 1}}\n' * 2, done.stdout)
     done = feed(PRODUCT + scan("product"), lines_of({"insert": {"id": 1, "name": "a"}}, {"insert": {"id": 1, "name": "b"}}), "--batch", "1")
     judge("deletions first", [list(json.loads(x))[1] for x in done.stdout.splitlines()] == ["insert", "delete", "insert"], done.stdout)
+    odd_view = PRODUCT + json.dumps({"view": {"name": 'v"', "plan": {"op": "scan", "table": "product"}}}) + "\n"
+    told("a view's name", odd_view, lines_of({"insert": {"id": 1, "name": "a"}}), 0, [('v"', {"id": 1, "name": "a"})], [])
     odd = 'q"uo\\te\u0001'
     plan = json.dumps({"table": {"name": "o", "columns": [[odd, "string"]]}}) + "\n" + scan("o")
     told("names and strings", plan, lines_of({"insert": {odd: "a\nb\u20ac\u0000\""}}), 0, [("all_o", {odd: "a\nb\u20ac\u0000\""})], [])
@@ -200,6 +202,25 @@ def bad():
         os.remove(kept)
 
 
+def mutated():
+    """Bytes of good lines changed, doubled, taken out: every line is taken or told, and nothing else happens."""
+    drawn = random.Random(11)
+    row = {"id": 12, "d": "1.25", "f": 2.5, "t": "2026-11-29T20:01:27Z", "day": "2026-11-29", "s": "a\u20ac", "b": True}
+    plan = ('{"table": {"name": "m", "columns": [["id", "int64"], ["d", "decimal(9,2)"], ["f", "float64"], ["t", "timestamp"], ["day", "date"],'
+            ' ["s", "string"], ["b", "bool"]], "key": ["id"]}}\n' + scan("m"))
+    for kind, line in (("feldera", {"table": "m", "insert": row}), ("debezium", {"before": row, "after": dict(row, id=13), "op": "u", "source": {"table": "m"}}),
+                       ("upsert", {"table": "m", "key": {"id": 12}, "value": row})):
+        text, lines = json.dumps(line).encode(), []
+        for _ in range(1500):
+            changed = bytearray(text)
+            for _ in range(drawn.randrange(4)):
+                at = drawn.randrange(len(changed))
+                changed[at:at + drawn.randrange(3)] = drawn.choice([b"", bytes([drawn.randrange(256)]), b'"', b"{", b"-", b"e9", b"null", b"99999999999999999999"])
+            lines.append(bytes(changed).replace(b"\n", b" "))
+        done = feed(plan, b"\n".join(lines), "--from", kind, "--to", "feldera", "--batch", "50")
+        judge(f"mutated {kind}", done.returncode == 0 and b"1500 lines" in done.stderr and len(bag(done.stdout)) > 0, done.stderr[-500:])
+
+
 def usage():
     def refused(name, plan, err, *options, lines=""):
         done = feed(plan, lines, *options)
@@ -271,7 +292,7 @@ def killed():
     random.seed(7)
     plan = SHOP
     lines = []
-    for i in range(4000):
+    for i in range(12000):
         if random.random() < 0.1:
             lines.append({"table": "product", "insert": {"id": random.randrange(40), "name": f"n{random.randrange(30)}"}})
         else:
@@ -283,12 +304,12 @@ def killed():
         run = subprocess.Popen([IVM, "feed", "--batch", "10", "--every", "1", "--checkpoint", kept, "--output", out, path_of("plan.jsonl"), given],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
-            run.wait(0.02 + random.random() * 0.1 + attempt * 0.01)
+            run.wait(0.02 + random.random() * 0.08 + max(0, attempt - 10) * 0.02)
         except subprocess.TimeoutExpired:
             run.send_signal(signal.SIGKILL if attempt % 3 else signal.SIGTERM)
             kills += 1
         err = run.communicate(timeout=60)[1]
-        if b"4000 lines" in err:
+        if b"12000 lines" in err:
             break
     written = open(out, "rb").read()
     bad_counts = [e.split(b" lines, ")[1].split(b" bad")[0] for e in (whole.stderr, err)]
@@ -348,7 +369,7 @@ def main():
     given = parser.parse_args()
     IVM = given.ivm
     with tempfile.TemporaryDirectory() as FOLDER:
-        for test in (feldera, numbers, debezium, upsert, chain, bad, usage, ends, killed):
+        for test in (feldera, numbers, debezium, upsert, chain, bad, mutated, usage, ends, killed):
             test()
         slow(given.lines)
     print(f"{passed} passed, {failed} failed")
