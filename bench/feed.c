@@ -26,7 +26,9 @@ static const char help[] =
     "                                    source.table; where PLAN has one table it is that\n"
     "  --view NAME,NAME...               the views to write (default all)\n"
     "  --key VIEW=N,VIEW=N...            to write upserts: how many of a view's first columns are its key\n"
-    "  --timestamps micros|millis|nanos  what an integer in a timestamp column counts since 1970 (default micros)\n"
+    "  --timestamps micros|millis|nanos  what an integer in a timestamp column counts since 1970 (default micros),\n"
+    "                                    where a debezium line has no schema that says it\n"
+    "  --memory MB                       what the engine may hold; the run ends where it would hold more\n"
     "  --batch N                         push when so many lines are there (default 1000) ...\n"
     "  --wait MS                         ... or the first has waited so long (default 100), or the input ends\n"
     "  --line-max BYTES                  a longer line is bad (default 1048576)\n"
@@ -266,6 +268,7 @@ int feed_command(int argc, char **argv)
     static const char *const bad[] = { "skip", "stop", NULL };
     feed_session feed = { .options = { .to = -1, .batch_lines = 1000, .wait_ms = 100, .line_max = 1 << 20, .every_ms = 60000 } };
     feed_options *to = &feed.options;
+    uint64_t memory = 0;
     int stop = 0, code;
     const option_definition options[] = { { "--from", OPTION_WORD, &to->from, formats },
                                           { "--to", OPTION_WORD, &to->to, formats },
@@ -273,6 +276,7 @@ int feed_command(int argc, char **argv)
                                           { "--view", OPTION_TEXT, &to->views },
                                           { "--key", OPTION_TEXT, &to->key },
                                           { "--timestamps", OPTION_WORD, &to->integers, integers },
+                                          { "--memory", OPTION_NUMBER, &memory },
                                           { "--batch", OPTION_NUMBER, &to->batch_lines },
                                           { "--wait", OPTION_NUMBER, &to->wait_ms },
                                           { "--line-max", OPTION_NUMBER, &to->line_max },
@@ -294,6 +298,7 @@ int feed_command(int argc, char **argv)
     }
     to->to = to->to < 0 ? to->from : to->to;
     to->stop = stop == 1;
+    how.memory_max = memory << 20;
     to->input = operands.count == 2 ? operands.texts[1] : NULL;
     if (!scenario_file_read(operands.texts[0], &plan)) {
         return EXIT_USAGE;

@@ -1,6 +1,6 @@
 /* `ivm feed`: newline-delimited JSON in, the views' changes out as newline-delimited JSON, for as long as lines come.
  *
- *     lines (feed_input.c) -> a batch of lines -> changes of tables (feed_line.c, feed_row.c) -> push (feed_push.c)
+ *     lines (feed_input.c) -> a batch of lines -> changes of tables (feed_line.c, feed_row.c, feed_schema.c) -> push (feed_push.c)
  *           -> changes of views (feed_write.c) -> now and then a checkpoint (feed_checkpoint.c)
  *
  * Held at any time: one batch of lines, its changes, and the engine. The next lines are read when the changes have been written, so that a slow
@@ -104,7 +104,8 @@ typedef struct feed_change {
 #define FEED_CHANGES_MAX 2
 /* What one line says: no change at all (a tombstone behind a deletion), one, or two. */
 typedef struct feed_changes {
-    json_t *json; /* owns the strings */
+    json_t *json;         /* owns the strings */
+    const json_t *schema; /* of the line's rows, borrowed from it; NULL: it has none */
     feed_change list[FEED_CHANGES_MAX];
     size_t count;
     char message[IVM_ERROR_MESSAGE_SIZE]; /* why a line is bad */
@@ -122,6 +123,12 @@ bool row_read(const feed_session *feed, const feed_table *table, ivm_change chan
               feed_changes *changes);
 /* The same for a key: an object with its columns at least, or, of a key of one column, its value. */
 bool key_read(const feed_session *feed, const feed_table *table, const json_t *key, feed_changes *changes);
+
+/* What a line says of its own columns (feed_schema.c). NULL schemas say nothing. */
+const json_t *schema_of_row(const json_t *line);
+feed_integers schema_integers(const json_t *row_schema, const char *column, feed_integers otherwise);
+/* False where the schema does not make the value a decimal in bytes; else *read says whether it is one of the type. */
+bool schema_decimal(const json_t *row_schema, const char *column, const json_t *json, ivm_type type, bool *read, ivm_value *value);
 
 /* ---- Pushing and writing ------------------------------------------------------------------------------------------------------------------ */
 

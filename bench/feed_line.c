@@ -111,6 +111,7 @@ static bool debezium_read(const feed_session *feed, const json_t *line, feed_cha
     if (!table) {
         return false;
     }
+    changes->schema = schema_of_row(with_key ? json_object_get(line, "value") : line);
     if (*op == 'u') {
         return update_read(feed, table, before, after, changes);
     }
@@ -154,6 +155,7 @@ bool line_read(const feed_session *feed, const char *bytes, size_t size, feed_ch
 {
     json_error_t error;
     changes->count = 0;
+    changes->schema = NULL;
     if (feed->options.from == FEED_DEBEZIUM && size == 4 && memcmp(bytes, "null", 4) == 0) {
         changes->json = NULL;
         return true;

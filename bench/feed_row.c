@@ -1,5 +1,5 @@
 /* A row or a key of a line, as values in the table's order. Beside what scenario files have (replay_cell.c) an integer is taken for a date (days since
- * 1970) and for a timestamp (in units by option). A column that is not there is null, a member that is no column is passed over; `--strict` takes neither. */
+ * 1970) and for a timestamp (in units by the line's own schema or by option). A column that is not there is null, a member that is no column is passed over; `--strict` takes neither. */
 #include "feed.h"
 
 #include <stdarg.h>
@@ -22,34 +22,46 @@ static int64_t microseconds(int64_t nanoseconds)
     return nanoseconds / 1000 - (nanoseconds % 1000 < 0);
 }
 
-static bool integer_read(const feed_session *feed, ivm_type type, int64_t integer, ivm_value *value)
+static bool integer_read(feed_integers unit, ivm_type type, int64_t integer, ivm_value *value)
 {
     if (IVM_TYPE_KIND(type) == IVM_DATE) {
         *value = ivm_date((int32_t)integer);
         return integer == (int32_t)integer;
     }
-    int64_t micros = feed->options.integers == FEED_NANOS ? microseconds(integer) : integer;
-    bool fits = feed->options.integers != FEED_MILLIS || !__builtin_mul_overflow(integer, (int64_t)1000, &micros);
+    int64_t micros = unit == FEED_NANOS ? microseconds(integer) : integer;
+    bool fits = unit != FEED_MILLIS || !__builtin_mul_overflow(integer, (int64_t)1000, &micros);
     *value = ivm_timestamp(micros);
     return fits;
+}
+
+static bool cell_take(const feed_session *feed, const json_t *schema, const char *column, ivm_type type, const json_t *json,
+                      ivm_value *value)
+{
+    uint32_t kind = IVM_TYPE_KIND(type);
+    bool read;
+    if (json_is_integer(json) && (kind == IVM_DATE || kind == IVM_TIMESTAMP)) {
+        return integer_read(schema_integers(schema, column, (feed_integers)feed->options.integers), type, json_integer_value(json), value);
+    }
+    if (kind == IVM_DECIMAL_KIND && schema_decimal(schema, column, json, type, &read, value)) {
+        return read;
+    }
+    return cell_read(type, json, value);
 }
 
 static bool value_read(const feed_session *feed, const feed_table *table, size_t column, const json_t *json, ivm_value *value,
                        feed_changes *changes)
 {
     ivm_type type = ivm_table_column_type(table->table, column);
-    uint32_t kind = IVM_TYPE_KIND(type);
+    const char *name = ivm_table_column_name(table->table, column);
     char text[IVM_TYPE_TEXT_SIZE];
-    bool integer = json_is_integer(json) && (kind == IVM_DATE || kind == IVM_TIMESTAMP);
-    if (kind == IVM_STRING && json_is_string(json) && strcmp(json_string_value(json), UNAVAILABLE) == 0) {
-        return line_bad(changes, "%s.%s: the feed left the value out (" UNAVAILABLE ")", table->name,
-                        ivm_table_column_name(table->table, column));
+    if (IVM_TYPE_KIND(type) == IVM_STRING && json_is_string(json) && strcmp(json_string_value(json), UNAVAILABLE) == 0) {
+        return line_bad(changes, "%s.%s: the feed left the value out (" UNAVAILABLE ")", table->name, name);
     }
-    if (integer ? integer_read(feed, type, json_integer_value(json), value) : cell_read(type, json, value)) {
+    if (cell_take(feed, changes->schema, name, type, json, value)) {
         return true;
     }
     ivm_type_format(type, text);
-    return line_bad(changes, "%s.%s: no value of type %s", table->name, ivm_table_column_name(table->table, column), text);
+    return line_bad(changes, "%s.%s: no value of type %s", table->name, name, text);
 }
 
 static bool strictly_known(const feed_table *table, const json_t *row, feed_changes *changes)

@@ -5,6 +5,7 @@ Tests `ivm feed` as a process among others: formats in and out, bad lines, check
 run writes is added up to a bag and compared with what Python makes of the same lines. The last line is "N passed, N failed"; the exit code is 1 if any
 failed."""
 import argparse
+import base64
 import collections
 import json
 import os
@@ -141,6 +142,35 @@ def debezium():
     judge("debezium out", [json.loads(x) for x in done.stdout.splitlines()] == want, done.stdout)
 
 
+def schemas():
+    """What a line's own schema says of units and bytes."""
+    def field(name, kind, **parameters):
+        return {"field": name, "name": kind, "parameters": parameters}
+    columns = [field("ms", "io.debezium.time.Timestamp"), field("us", "io.debezium.time.MicroTimestamp"), field("ns", "io.debezium.time.NanoTimestamp"),
+               field("day", "io.debezium.time.Date"), field("d", "org.apache.kafka.connect.data.Decimal", scale="2")]
+    schema = {"fields": [{"field": "before", "fields": columns}, {"field": "after", "fields": columns}]}
+    plan = ('{"table": {"name": "s", "columns": [["ms", "timestamp"], ["us", "timestamp"], ["ns", "timestamp"], ["day", "date"], ["d", "decimal(38,2)"]]}}\n' +
+            scan("s"))
+
+    def line(decimal, ms=1500):
+        row = {"ms": ms, "us": 1500000, "ns": 1500000000, "day": 1, "d": decimal}
+        return {"schema": schema, "payload": {"op": "c", "before": None, "after": row}}
+
+    def base64_of(number):
+        return base64.b64encode(number.to_bytes((number.bit_length() + 8) // 8, "big", signed=True)).decode()
+    stamp = "1970-01-01T00:00:01.500000Z"
+    numbers = [0, 5, -5, 1250, -1, 127, 128, -128, -129, 10 ** 38 - 1, -(10 ** 38) + 1]
+    rows = [("all_s", {"ms": stamp, "us": stamp, "ns": stamp, "day": "1970-01-02", "d": f"{'-' if n < 0 else ''}{abs(n) // 100}.{abs(n) % 100:02d}"}) for n in numbers]
+    told("schemas", plan, lines_of(*[line(base64_of(n)) for n in numbers], line(base64_of(10 ** 38)), line("?"), line("A" * 40), line("")), 0, rows,
+         [f"line {len(numbers) + i}: s.d: no value of type decimal(38,2)" for i in (1, 2, 3, 4)], "--from", "debezium", "--to", "feldera", "--timestamps", "nanos")
+
+
+def limit():
+    plan = '{"table": {"name": "b", "columns": [["s", "string"]]}}\n' + scan("b")
+    done = feed(plan, lines_of(*[{"insert": {"s": str(i) * 100}} for i in range(20000)]), "--memory", "2")
+    judge("a limit of memory", done.returncode == 1 and b"out_of_memory" in done.stderr, done.stderr)
+
+
 def upsert():
     plan = PRODUCT + scan("product")
     lines = lines_of({"key": {"id": 1}, "value": {"name": "a"}}, {"key": 1, "value": {"name": "b"}}, {"key": {"id": 2}, "value": {"id": 2, "name": "c"}},
@@ -248,7 +278,7 @@ def usage():
 
 def start(plan, *options, **how):
     return subprocess.Popen([IVM, "feed", *options, path_of("plan.jsonl", plan)], stdin=how.get("stdin", subprocess.PIPE),
-                            stdout=how.get("stdout", subprocess.PIPE), stderr=subprocess.PIPE)
+                            stdout=how.get("stdout", subprocess.PIPE), stderr=subprocess.PIPE, env=how.get("env"))
 
 
 def ends():
@@ -326,7 +356,8 @@ def slow(count):
     """A reader that does not read holds up the writer; then all comes, in bounded memory."""
     plan = '{"table": {"name": "b", "columns": [["x", "int64"], ["s", "string"]], "retain": false}}\n' + (
         '{"view": {"name": "v", "plan": {"op": "aggregate", "group_by": [], "aggregates": [{"as": "n", "fn": "count"}], "input": {"op": "scan", "table": "b"}}}}\n')
-    run = start(plan, "--batch", "20")
+    sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1:thread_local_quarantine_size_kb=64"  # else it keeps what is freed
+    run = start(plan, "--batch", "20", env=dict(os.environ, ASAN_OPTIONS=sanitizer))
     os.set_blocking(run.stdin.fileno(), False)
     block = b"".join(b'{"insert": {"x": %d, "s": "%s"}}\n' % (i, b"s" * 50) for i in range(100))
     sent, still = 0, 0
@@ -369,7 +400,7 @@ def main():
     given = parser.parse_args()
     IVM = given.ivm
     with tempfile.TemporaryDirectory() as FOLDER:
-        for test in (feldera, numbers, debezium, upsert, chain, bad, mutated, usage, ends, killed):
+        for test in (feldera, numbers, debezium, schemas, upsert, limit, chain, bad, mutated, usage, ends, killed):
             test()
         slow(given.lines)
     print(f"{passed} passed, {failed} failed")
