@@ -35,7 +35,10 @@ static const char help[] =
     "  --strict                          a member that is no column is bad, so is a row without a column (else: null)\n"
     "  --bad skip|stop                   a bad line is told by its number, counted and left out (default), or ends the run\n"
     "  --checkpoint FILE                 go on from it if it is there; write it now and then and at the end\n"
-    "  --every MS                        so often, when lines came (default 60000)\n"
+    "  --durable DIR                     keep the engine there instead: each batch is on the disk before its changes are\n"
+    "                                    written; for input that cannot be read twice (--continue). After a kill the changes\n"
+    "                                    of one batch may not have been written; the next run tells\n"
+    "  --every MS                        a checkpoint so often, when lines came (default 60000)\n"
     "  --continue                        the input goes on where it was left: pass over nothing\n"
     "  --output FILE                     write there; from a checkpoint on the file is cut to what had been written then\n"
     "\n"
@@ -72,7 +75,7 @@ typedef struct feed_loop {
 
 static int wait_of(const feed_loop *loop)
 {
-    bool saves = loop->unsaved && loop->feed->options.checkpoint;
+    bool saves = loop->unsaved && (loop->feed->options.checkpoint || loop->feed->options.durable);
     if (!loop->batch.lines_count && !saves) {
         return -1;
     }
@@ -232,23 +235,22 @@ static bool tables_find(feed_session *feed, const scenario_file *plan)
     return !feed->options.table;
 }
 
-static bool catalog_make(feed_session *feed, const scenario_file *plan)
+static bool catalog_make(feed_session *feed, const scenario_file *plan, bool made)
 {
     replay_counts counts = { 0 };
-    if (!plan_is_catalog(plan)) {
-        return false;
+    if (!made) {
+        replay_run(&feed->replay, plan, false, &counts);
     }
-    replay_run(&feed->replay, plan, false, &counts);
     return !counts.wrong && tables_find(feed, plan) && views_find(feed, plan);
 }
 
 /* ---- The command ------------------------------------------------------------------------------------------------------------------------ */
 
-static int feed_start(feed_session *feed, const scenario_file *plan)
+static int feed_start(feed_session *feed, const scenario_file *plan, bool made)
 {
     feed_input input = { .descriptor = -1 };
     int code = EXIT_USAGE;
-    if (catalog_make(feed, plan) && feed_restore(feed) && output_open(feed) && input_open(&input, &feed->options, &feed->position)) {
+    if (catalog_make(feed, plan, made) && feed_restore(feed) && output_open(feed) && input_open(&input, &feed->options, &feed->position)) {
         signals_take();
         code = feed_run(feed, &input);
         input_close(&input);
@@ -283,6 +285,7 @@ int feed_command(int argc, char **argv)
                                           { "--strict", OPTION_FLAG, &to->strict },
                                           { "--bad", OPTION_WORD, &stop, bad },
                                           { "--checkpoint", OPTION_TEXT, &to->checkpoint },
+                                          { "--durable", OPTION_TEXT, &to->durable },
                                           { "--every", OPTION_NUMBER, &to->every_ms },
                                           { "--continue", OPTION_FLAG, &to->goes_on },
                                           { "--output", OPTION_TEXT, &to->output },
@@ -300,12 +303,16 @@ int feed_command(int argc, char **argv)
     to->stop = stop == 1;
     how.memory_max = memory << 20;
     to->input = operands.count == 2 ? operands.texts[1] : NULL;
+    if (to->checkpoint && to->durable) {
+        return usage_error("feed: --checkpoint or --durable, not both");
+    }
     if (!scenario_file_read(operands.texts[0], &plan)) {
         return EXIT_USAGE;
     }
     code = EXIT_USAGE;
-    if (replay_open(&feed.replay, &how, NULL)) {
-        code = feed_start(&feed, &plan);
+    bool created = true;
+    if (plan_is_catalog(&plan) && (to->durable ? durable_open(&feed, &how, &plan, &created) : replay_open(&feed.replay, &how, NULL))) {
+        code = feed_start(&feed, &plan, !created);
         replay_close(&feed.replay);
     }
     scenario_file_free(&plan);

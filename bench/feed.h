@@ -28,14 +28,15 @@ typedef struct feed_view {
     char **members;                  /* each column's, too */
 } feed_view;
 
-/* Where in its input, and in its output file, a feed stands. It is the engine's position in a checkpoint. */
+/* Where in its input, and in its output file, a feed stands. It is the engine's position. */
 typedef struct feed_position {
     uint64_t input_bytes, lines, bad, output_bytes;
+    uint64_t written; /* 1: what was changed up to there; 0: what the last batch changed may not be */
 } feed_position;
 
 typedef struct feed_options {
     int from, to, integers; /* feed_format twice, feed_integers */
-    const char *table, *views, *key, *input, *output, *checkpoint;
+    const char *table, *views, *key, *input, *output, *checkpoint, *durable;
     uint64_t batch_lines, wait_ms, line_max, every_ms;
     bool strict, stop, goes_on;
 } feed_options;
@@ -150,5 +151,13 @@ void views_free(feed_session *feed);
 bool feed_restore(feed_session *feed);
 /* Writes it beside and renames it: a crash leaves the one before or this. */
 bool feed_save(feed_session *feed);
+/* The engine's position as a feed's, and a batch that is it alone. */
+bool position_read(feed_session *feed, ivm_error *error);
+ivm_status position_give(feed_session *feed, ivm_error *error);
+
+/* Opens the directory (feed_durable.c); *created: it is new, and its catalog empty. False after a line on standard error. */
+bool durable_open(feed_session *feed, const ivm_engine_options *how, const scenario_file *plan, bool *created);
+/* Notes that all is written, and drops the log before. */
+bool durable_save(feed_session *feed);
 
 #endif

@@ -25,7 +25,7 @@ static ivm_status bytes_read(void *context, void *bytes, size_t size, size_t *go
 
 /* ---- Going on -------------------------------------------------------------------------------------------------------------------------- */
 
-static bool position_read(feed_session *feed, ivm_error *error)
+bool position_read(feed_session *feed, ivm_error *error)
 {
     size_t size = 0;
     feed_position position;
@@ -64,13 +64,14 @@ bool feed_restore(feed_session *feed)
 /* ---- Saving ---------------------------------------------------------------------------------------------------------------------------- */
 
 /* A batch that is a position alone. */
-static ivm_status position_give(feed_session *feed, ivm_error *error)
+ivm_status position_give(feed_session *feed, ivm_error *error)
 {
     ivm_batch *batch;
     ivm_status status = ivm_batch_create(feed->replay.engine, &batch, error);
     if (status != IVM_OK) {
         return status;
     }
+    feed->position.written = 1;
     (void)ivm_batch_position(batch, &feed->position, sizeof feed->position); /* the push tells */
     return ivm_push_batch(feed->replay.engine, batch, NULL, error);
 }
@@ -110,14 +111,17 @@ bool feed_save(feed_session *feed)
     const char *path = feed->options.checkpoint;
     char beside[PATH_MAX];
     ivm_error error = IVM_ERROR_INIT;
-    if (!path) {
+    if (!path && !feed->options.durable) {
         return true;
     }
-    snprintf(beside, sizeof beside, "%s.new", path);
     if (feed->options.output && fsync(fileno(feed->out)) != 0 && errno != EINVAL) { /* so for a pipe */
         usage_error("%s: cannot sync: %s", feed->options.output, strerror(errno));
         return false;
     }
+    if (!path) {
+        return durable_save(feed);
+    }
+    snprintf(beside, sizeof beside, "%s.new", path);
     bool ok = position_give(feed, &error) == IVM_OK && file_write(feed, beside, &error);
     if (ok && rename(beside, path) != 0) {
         snprintf(error.message, sizeof error.message, "cannot take the place of the last: %s", strerror(errno));

@@ -104,6 +104,11 @@ static attempt_end attempt_make(feed_session *feed, feed_batch *lines, attempt *
         ivm_batch_free(batch);
         return ATTEMPT_REFUSED;
     }
+    feed_position behind = feed->position;
+    behind.lines = lines->lines[now->to - 1].number;
+    behind.input_bytes = lines->lines[now->to - 1].end;
+    behind.written = 0;
+    (void)ivm_batch_position(batch, &behind, sizeof behind); /* the push tells */
     status = ivm_push_batch(feed->replay.engine, batch, NULL, &now->error);
     if (status == IVM_OK) {
         return ATTEMPT_PUSHED;

@@ -130,6 +130,9 @@ bool output_open(feed_session *feed)
         usage_error("%s: %lld bytes, the checkpoint has written %llu", feed->options.output, (long long)end, (unsigned long long)size);
         return false;
     }
+    if (feed->options.durable && feed->restored) {
+        return end >= 0 || output_failed(feed); /* behind what is there: it cannot be written again */
+    }
     if (end >= 0 && (ftruncate(descriptor, (off_t)size) != 0 || lseek(descriptor, (off_t)size, SEEK_SET) < 0)) {
         return output_failed(feed);
     }
