@@ -15,10 +15,9 @@
 static const char help[] =
     "usage: ivm feed [OPTIONS] PLAN [INPUT]\n"
     "\n"
-    "Reads changes of tables as newline-delimited JSON (from INPUT, or standard input) and writes what they change in\n"
-    "each view as newline-delimited JSON, for as long as lines come; first of all what views hold without any (a sum over nothing). PLAN "
-    "is a scenario file of catalog lines alone: table,\n"
-    "foreign_key, view, set (tests/scenario.md has the format).\n"
+    "Reads changes of tables as newline-delimited JSON (from INPUT, or standard input) and writes what they change in each view as\n"
+    "newline-delimited JSON, for as long as lines come; first of all what views hold without any (a sum over nothing). PLAN is a\n"
+    "scenario file of catalog lines alone: table, foreign_key, view, set (tests/scenario.md has the format).\n"
     "\n"
     "  --from feldera|debezium|upsert    what comes (default feldera)\n"
     "  --to feldera|debezium|upsert      what is written (default: as it comes)\n"
@@ -47,15 +46,15 @@ static const char help[] =
     "            or {\"key\": ..., \"value\": ...}\n"
     "  upsert    {\"table\": \"t\", \"key\": {\"id\": 1}, \"value\": {...}}, null for the value: the key goes\n"
     "\n"
-    "Of a table with a key an insert replaces the row of its key, a delete takes the key alone and may come twice. Decimals come\n"
-    "as strings or numbers, exact either way. A batch with a line that only the engine can refuse goes in by parts. Where children may "
-    "come\n"
-    "before their parents declare the foreign key tracked: an enforced one refuses them. A full pipe behind holds up the pipe before. "
-    "SIGTERM and SIGINT end the run: what was\n"
-    "read is pushed, changes and checkpoint are written. A run that was killed and is run again on the same input, with\n"
-    "--checkpoint and --output, leaves the output of one that was not; without --output what was written since the checkpoint is\n"
-    "written again. Exit codes: 0 the input or a signal ended it, 1 a bad line (--bad stop), an input or an output did,\n"
-    "2 PLAN or the command line could not be used.\n";
+    "Of a table with a key an insert replaces the row of its key, a delete takes the key alone and may come twice. Decimals come as\n"
+    "strings or numbers, exact either way. A batch with a line that only the engine can refuse goes in by parts. Where children may\n"
+    "come before their parents declare the foreign key tracked: an enforced one refuses them.\n"
+    "\n"
+    "A full pipe behind holds up the pipe before. SIGTERM and SIGINT end the run: what was read is pushed, changes and checkpoint\n"
+    "are written. A run that was killed and is run again on the same input, with --checkpoint and --output, leaves the output of one\n"
+    "that was not; without --output what was written since the checkpoint is written again.\n"
+    "Exit codes: 0 the input or a signal ended it; 1 a bad line (--bad stop), an input or an output did; 2 PLAN or the command line\n"
+    "could not be used.\n";
 
 static uint64_t now_ms(void)
 {
