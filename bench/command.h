@@ -5,6 +5,7 @@
 
 int replay_command(int argc, char **argv);
 int explain_command(int argc, char **argv);
+int feed_command(int argc, char **argv);
 int bench_command(int argc, char **argv);
 int flights_command(int argc, char **argv);
 

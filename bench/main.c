@@ -14,6 +14,7 @@ static const char help[] = "usage: ivm COMMAND [OPTIONS] [ARGUMENTS]\n"
                            "  flights          three months of real flights joined to their dimensions, day by day\n"
                            "  replay FILE...   applies scenario files (JSON Lines) and checks what they expect\n"
                            "  explain FILE     replays one file and tells how its views were last brought up to date\n"
+                           "  feed PLAN        keeps views of a stream of JSON lines, and writes what changes in them as such\n"
                            "  bench NAME       measurements: star, snowflake, prune, hotkey, latency, scale, tpch, memory,\n"
                            "                   operators; all runs every one and tells which bars are met; dump, stream: the\n"
                            "                   same batches for other engines (bench/peers)\n"
@@ -26,9 +27,8 @@ typedef struct command {
     int (*run)(int argc, char **argv);
 } command;
 
-static const command commands[] = {
-    { "flights", flights_command }, { "replay", replay_command }, { "explain", explain_command }, { "bench", bench_command }, { NULL, NULL }
-};
+static const command commands[] = { { "flights", flights_command }, { "replay", replay_command }, { "explain", explain_command },
+                                    { "feed", feed_command },       { "bench", bench_command },   { NULL, NULL } };
 
 static int dispatch(int argc, char **argv)
 {

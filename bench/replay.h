@@ -32,6 +32,8 @@ void scenario_file_free(scenario_file *file);
 
 /* A number too great for JSON's C types comes as {"big": "its digits"}: valid for a decimal or a float64, for nothing else. */
 #define BIG_NUMBER "big"
+/* One line as JSON, such numbers wrapped, and `exact` those with a point or an exponent too. NULL: it is none. The caller owns it. */
+json_t *json_line_parse(const char *line, size_t size, bool exact, json_error_t *error);
 
 /* ---- One scenario (replay.c) --------------------------------------------------------------------------------------------------- */
 

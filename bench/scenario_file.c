@@ -43,17 +43,21 @@ static bool number_big(const char *text, size_t size)
     return errno == ERANGE;
 }
 
-/* The line with each number that fits no C type wrapped as an object. The caller frees it. */
-static char *big_numbers_wrap(const char *line, size_t size, size_t *wrapped_size)
+/* The line with each number that fits no C type, and `exact` each with a point or an exponent, wrapped as an object. NULL where there is none. The caller
+ * frees it. */
+static char *big_numbers_wrap(const char *line, size_t size, bool exact, size_t *wrapped_size)
 {
     char *text = NULL;
     FILE *out = open_memstream(&text, wrapped_size);
     const char *end = line + size;
+    bool any = false;
     for (const char *at = line; out && at < end;) {
         bool number = isdigit((unsigned char)*at) || *at == '-';
         size_t length = *at == '"' ? string_length(at, end) : number ? number_length(at, end) : 1;
-        if (number && number_big(at, length)) {
+        bool fraction = number && exact && (memchr(at, '.', length) || memchr(at, 'e', length) || memchr(at, 'E', length));
+        if (fraction || (number && number_big(at, length))) {
             fprintf(out, "{\"" BIG_NUMBER "\":\"%.*s\"}", (int)length, at);
+            any = true;
         } else {
             fwrite(at, 1, length, out);
         }
@@ -62,18 +66,23 @@ static char *big_numbers_wrap(const char *line, size_t size, size_t *wrapped_siz
     if (out) {
         fclose(out);
     }
+    if (!any) {
+        free(text);
+        text = NULL;
+    }
     return text;
 }
 
-static json_t *parse(const char *line, size_t size, json_error_t *error)
+json_t *json_line_parse(const char *line, size_t size, bool exact, json_error_t *error)
 {
     json_t *json = json_loadb(line, size, JSON_ALLOW_NUL, error);
-    if (json || json_error_code(error) != json_error_numeric_overflow) {
+    if (json ? !exact : json_error_code(error) != json_error_numeric_overflow) {
         return json;
     }
     size_t wrapped_size = 0;
-    char *wrapped = big_numbers_wrap(line, size, &wrapped_size);
+    char *wrapped = big_numbers_wrap(line, size, exact, &wrapped_size);
     if (wrapped) {
+        json_decref(json);
         json = json_loadb(wrapped, wrapped_size, JSON_ALLOW_NUL, error);
     }
     free(wrapped);
@@ -93,7 +102,7 @@ static bool blank(const char *line, size_t size)
 static bool line_add(scenario_file *file, const char *text, size_t size, size_t number)
 {
     json_error_t error;
-    json_t *json = parse(text, size, &error);
+    json_t *json = json_line_parse(text, size, false, &error);
     if (!json) {
         usage_error("%s:%zu: not JSON: %s", file->path, number, error.text);
         return false;

@@ -1,0 +1,136 @@
+/* A feed's checkpoint: the engine as one file, whose position says where in the input and in the output file it was taken. Output first, then the file beside,
+ * then its name: whatever breaks off, what the file says was written is. Who goes on passes over the input before that place and cuts the output to it, so
+ * that each line counts once and each change stands once. */
+#include "feed.h"
+#include "option.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static ivm_status bytes_write(void *context, const void *bytes, size_t size)
+{
+    return fwrite(bytes, 1, size, context) == size ? IVM_OK : IVM_IO;
+}
+
+static ivm_status bytes_read(void *context, void *bytes, size_t size, size_t *got)
+{
+    *got = fread(bytes, 1, size, context);
+    return ferror((FILE *)context) ? IVM_IO : IVM_OK;
+}
+
+/* ---- Going on -------------------------------------------------------------------------------------------------------------------------- */
+
+bool position_read(feed_session *feed, ivm_error *error)
+{
+    size_t size = 0;
+    feed_position position;
+    if (ivm_engine_position(feed->replay.engine, &position, sizeof position, &size, error) != IVM_OK) {
+        return false;
+    }
+    if (size != sizeof position) {
+        snprintf(error->message, sizeof error->message, "its position is none of a feed's");
+        return false;
+    }
+    feed->position = position;
+    return true;
+}
+
+bool feed_restore(feed_session *feed)
+{
+    const char *path = feed->options.checkpoint;
+    ivm_error error = IVM_ERROR_INIT;
+    FILE *in = path ? fopen(path, "rb") : NULL;
+    if (!in && (!path || errno == ENOENT)) {
+        return true;
+    }
+    if (!in) {
+        usage_error("%s: cannot read: %s", path, strerror(errno));
+        return false;
+    }
+    bool ok = ivm_restore(feed->replay.engine, bytes_read, in, &error) == IVM_OK && position_read(feed, &error);
+    fclose(in);
+    if (!ok) {
+        usage_error("%s: %s", path, error.message);
+    }
+    feed->restored = ok;
+    return ok;
+}
+
+/* ---- Saving ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* A batch that is a position alone. */
+ivm_status position_give(feed_session *feed, ivm_error *error)
+{
+    ivm_batch *batch;
+    ivm_status status = ivm_batch_create(feed->replay.engine, &batch, error);
+    if (status != IVM_OK) {
+        return status;
+    }
+    feed->position.written = 1;
+    (void)ivm_batch_position(batch, &feed->position, sizeof feed->position); /* the push tells */
+    return ivm_push_batch(feed->replay.engine, batch, NULL, error);
+}
+
+static bool file_write(feed_session *feed, const char *path, ivm_error *error)
+{
+    FILE *out = fopen(path, "wb");
+    if (!out) {
+        snprintf(error->message, sizeof error->message, "cannot write: %s", strerror(errno));
+        return false;
+    }
+    errno = 0;
+    bool ok = ivm_checkpoint(feed->replay.engine, bytes_write, out, NULL, error) == IVM_OK;
+    ok = ok && fflush(out) == 0 && fsync(fileno(out)) == 0;
+    int cause = errno;
+    ok = fclose(out) == 0 && ok;
+    if (!ok && cause) {
+        snprintf(error->message, sizeof error->message, "cannot write: %s", strerror(cause));
+    }
+    return ok;
+}
+
+/* So that the new name is there when the machine comes back. */
+static void directory_sync(const char *path)
+{
+    char copy[PATH_MAX];
+    snprintf(copy, sizeof copy, "%s", path);
+    int descriptor = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor >= 0) {
+        fsync(descriptor);
+        close(descriptor);
+    }
+}
+
+bool feed_save(feed_session *feed)
+{
+    const char *path = feed->options.checkpoint;
+    char beside[PATH_MAX];
+    ivm_error error = IVM_ERROR_INIT;
+    if (!path && !feed->options.durable) {
+        return true;
+    }
+    if (feed->options.output && fsync(fileno(feed->out)) != 0 && errno != EINVAL) { /* so for a pipe */
+        usage_error("%s: cannot sync: %s", feed->options.output, strerror(errno));
+        return false;
+    }
+    if (!path) {
+        return durable_save(feed);
+    }
+    snprintf(beside, sizeof beside, "%s.new", path);
+    bool ok = position_give(feed, &error) == IVM_OK && file_write(feed, beside, &error);
+    if (ok && rename(beside, path) != 0) {
+        snprintf(error.message, sizeof error.message, "cannot take the place of the last: %s", strerror(errno));
+        ok = false;
+    }
+    if (!ok) {
+        usage_error("%s: %s", path, error.message);
+        return false;
+    }
+    directory_sync(path);
+    return true;
+}
