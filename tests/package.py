@@ -48,6 +48,10 @@ def need_total(told, what):
     print(f"{what}: {told}", end="")
 
 
+def has(library):
+    return subprocess.run(["pkg-config", "--exists", library], check=False).returncode == 0
+
+
 def configure(given, work, *settings, **environment):
     return run("cmake", "-S", FOREIGN, "-B", work, "-G", given.generator, f"-DCMAKE_C_COMPILER={given.cc}", f"-DCMAKE_CXX_COMPILER={given.cxx}",
                *settings, **environment)
@@ -104,12 +108,21 @@ def installed(given, work):
     use(given, f"{work}/prefix", f"{work}/of_prefix")
     run("cmake", "--install", given.build, "--prefix", "/opt/ivm", DESTDIR=f"{work}/destination")
     use(given, f"{work}/destination/opt/ivm", f"{work}/of_destination")
-    # A tree that is moved, and a machine that lacks what the static library links.
     os.rename(f"{work}/prefix", f"{work}/moved")
-    if "Requires.private: \n" not in open(glob.glob(f"{work}/moved/**/ivm.pc", recursive=True)[0], encoding="utf-8").read():
-        run("cmake", "-S", FOREIGN, "-B", f"{work}/lacking", "-DWAY=package", f"-DCMAKE_PREFIX_PATH={work}/moved", fails=True,
-            PKG_CONFIG_LIBDIR="/nowhere")
     use(given, f"{work}/moved", f"{work}/of_moved")
+    lacking(given, f"{work}/moved", f"{work}/lacking")
+
+
+def lacking(given, prefix, work):
+    """Where what the static library links is not there, the shared one is to be had, and asking for the other says what it lacks."""
+    settings = ["-DWAY=package", f"-DCMAKE_PREFIX_PATH={prefix}"]
+    nothing = {"PKG_CONFIG_LIBDIR": "/nowhere", "PKG_CONFIG_PATH": ""}
+    configure(given, f"{work}/shared", *settings, "-DKINDS=shared", **nothing)
+    with open(glob.glob(f"{prefix}/**/ivm.pc", recursive=True)[0], encoding="utf-8") as file:
+        required = re.search(r"^Requires.private: *(\w+)", file.read(), re.M)
+    if required:
+        told = configure(given, f"{work}/static", *settings, fails=True, **nothing)
+        need("the static library of ivm needs" in told, told)
 
 
 def debian(given, work):
@@ -133,7 +146,8 @@ def subdirectory(given, work):
 def amalgamation(given, work):
     source = f"{given.build}/amalgamation"
     run(given.cc, "-std=gnu17", *STRICT, "-c", f"{source}/ivm.c", "-o", f"{work}/ivm.o")
-    run(given.cc, "-std=gnu17", *STRICT, "-DIVM_WITH_JSON", "-DIVM_WITH_ZSTD", "-DIVM_WITH_DURABLE=0", "-fsyntax-only", f"{source}/ivm.c")
+    parts = [f"-DIVM_WITH_{part}" for part, library in (("JSON", "jansson"), ("ZSTD", "libzstd")) if has(library)]
+    run(given.cc, "-std=gnu17", *STRICT, *parts, "-DIVM_WITH_DURABLE=0", "-fsyntax-only", f"{source}/ivm.c")
     # A stranger's ivm.h lies beside the program, without a folder ivm.
     os.makedirs(f"{work}/ivm")
     shutil.copy(f"{source}/ivm.h", f"{work}/ivm/ivm.h")

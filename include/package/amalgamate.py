@@ -45,6 +45,7 @@ BEFORE = """
 #pragma GCC visibility push(hidden)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#pragma GCC diagnostic ignored "-Wunused-function" /* of headers, where a part is left out */
 #endif
 /* What gcc sees when it inlines all into all: variables set through a pointer, an error that a feed is given for as long as it lasts. */
 #if defined(__GNUC__) && !defined(__clang__)
