@@ -75,7 +75,7 @@ def use_pkg_config(given, prefix, work):
     need(run("pkg-config", "--modversion", "ivm", **path) == VERSION + "\n", "ivm.pc is of another version")
     shared = run("pkg-config", "--cflags", "--libs", "ivm", **path).split()
     needed = run("pkg-config", "--cflags", "--libs", "--static", "ivm", **path).split()
-    static = [word.replace("-livm", "-l:libivm.a") for word in needed]
+    static = [word.replace("-livm", "-Wl,--whole-archive,-l:libivm.a,--no-whole-archive") for word in needed]
     folder = run("pkg-config", "--variable=libdir", "ivm", **path).strip()
     for compiler, standard, source in ((given.cc, "c17", "total.c"), (given.cxx, "c++17", "total.cpp")):
         for kind, words in (("shared", shared), ("static", static)):
