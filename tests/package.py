@@ -49,12 +49,12 @@ def need_total(told, what):
 
 
 def has(library):
-    return subprocess.run(["pkg-config", "--exists", library], check=False).returncode == 0
+    return subprocess.run(["pkg-config", "--exists", library.replace("zstd", "libzstd")], check=False).returncode == 0
 
 
-def configure(given, work, *settings, **environment):
+def configure(given, work, *settings, fails=False, **environment):
     return run("cmake", "-S", FOREIGN, "-B", work, "-G", given.generator, f"-DCMAKE_C_COMPILER={given.cc}", f"-DCMAKE_CXX_COMPILER={given.cxx}",
-               *settings, **environment)
+               *settings, fails=fails, **environment)
 
 
 def build_and_run(work):
@@ -108,6 +108,8 @@ def installed(given, work):
     use(given, f"{work}/prefix", f"{work}/of_prefix")
     run("cmake", "--install", given.build, "--prefix", "/opt/ivm", DESTDIR=f"{work}/destination")
     use(given, f"{work}/destination/opt/ivm", f"{work}/of_destination")
+    newer = configure(given, f"{work}/newer", "-DWAY=package", f"-DCMAKE_PREFIX_PATH={work}/prefix", "-DWANTED=47.11", fails=True)
+    need(f"ivm-config.cmake, version: {VERSION}\n" in newer, newer)
     os.rename(f"{work}/prefix", f"{work}/moved")
     use(given, f"{work}/moved", f"{work}/of_moved")
     lacking(given, f"{work}/moved", f"{work}/lacking")
@@ -146,15 +148,18 @@ def subdirectory(given, work):
 def amalgamation(given, work):
     source = f"{given.build}/amalgamation"
     run(given.cc, "-std=gnu17", *STRICT, "-c", f"{source}/ivm.c", "-o", f"{work}/ivm.o")
-    parts = [f"-DIVM_WITH_{part}" for part, library in (("JSON", "jansson"), ("ZSTD", "libzstd")) if has(library)]
-    run(given.cc, "-std=gnu17", *STRICT, *parts, "-DIVM_WITH_DURABLE=0", "-fsyntax-only", f"{source}/ivm.c")
+    run(given.cc, "-std=gnu17", *STRICT, "-DIVM_WITH_DURABLE=0", "-fsyntax-only", f"{source}/ivm.c")
     # A stranger's ivm.h lies beside the program, without a folder ivm.
     os.makedirs(f"{work}/ivm")
     shutil.copy(f"{source}/ivm.h", f"{work}/ivm/ivm.h")
     for compiler, standard, name in ((given.cc, "c17", "total.c"), (given.cxx, "c++17", "total.cpp")):
         run(compiler, f"-std={standard}", *STRICT, f"-I{work}", f"{FOREIGN}/{name}", f"{work}/ivm.o", "-o", f"{work}/{standard}", "-lm", "-pthread")
         need_total(run(f"{work}/{standard}"), f"{standard} with the amalgamation")
-    run(given.cc, "-shared", "-fPIC", "-std=gnu17", "-o", f"{work}/libone.so", f"{source}/ivm.c", "-lm", "-pthread")
+    parts = {part: library for part, library in (("JSON", "jansson"), ("ZSTD", "zstd")) if has(library)}
+    run(given.cc, "-shared", "-fPIC", "-std=gnu17", *STRICT, *(f"-DIVM_WITH_{part}" for part in parts), f"{source}/ivm.c", "-o",
+        f"{work}/libone.so", "-lm", "-pthread", *(f"-l{library}" for library in parts.values()))
+    if "JSON" in parts:
+        print(run(sys.executable, f"{HERE}/ctypes_load.py", f"{work}/libone.so"), end="")
     exported = set(re.findall(r" [TBDR] (\w+)", run("nm", "-D", "--defined-only", f"{work}/libone.so")))
     with open(f"{ROOT}/include/package/ivm.map", encoding="utf-8") as file:
         listed = set(re.findall(r"^    (ivm_\w+);", file.read(), re.M))
