@@ -148,7 +148,7 @@ def subdirectory(given, work):
 def amalgamation(given, work):
     source = f"{given.build}/amalgamation"
     run(given.cc, "-std=gnu17", *STRICT, "-c", f"{source}/ivm.c", "-o", f"{work}/ivm.o")
-    run(given.cc, "-std=gnu17", *STRICT, "-DIVM_WITH_DURABLE=0", "-fsyntax-only", f"{source}/ivm.c")
+    run(given.cc, "-std=gnu17", *STRICT, "-DIVM_WITH_DURABLE=0", "-fsanitize=address", "-fsyntax-only", f"{source}/ivm.c")
     # A stranger's ivm.h lies beside the program, without a folder ivm.
     os.makedirs(f"{work}/ivm")
     shutil.copy(f"{source}/ivm.h", f"{work}/ivm/ivm.h")

@@ -3,7 +3,8 @@
 
 ivm.h is the public headers in the order of their includes. ivm.c is the system's headers, the layers' headers, then each FILE (between
 #if and #endif where it has a CONDITION: a macro, or !macro). What a file keeps to itself at file scope is named after the file there: what was
-`static void threads_end` in engine/pool.c is `pool__threads_end`. Names of the library (ivm_, IVM_) stay."""
+`static void threads_end` in engine/pool.c is `pool__threads_end`; so no source may define what a header of the system has elsewhere. Names of
+the library (ivm_, IVM_) stay."""
 import os
 import re
 import sys
