@@ -88,7 +88,9 @@ ivm_status replay_checkpoint(replay_session *replay, const json_t *line)
         return status;
     }
     made.views = memory_take((made.views_count + 1) * sizeof *made.views);
-    memcpy(made.views, replay->digest.views, made.views_count * sizeof *made.views);
+    for (size_t i = 0; i < made.views_count; i++) {
+        made.views[i] = replay->digest.views[i];
+    }
     digest_bytes(&replay->digest, made.bytes, made.size);
     replay_saved *place = saved_find(replay, name);
     if (place) {

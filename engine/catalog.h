@@ -133,38 +133,38 @@ struct ivm_engine {
     ivm__memory memory;
     ivm__texts texts;
     uint64_t seed;
-    pthread_mutex_t turn;     /* of calls that change the engine, until their callbacks are done; taken before the lock */
-    pthread_mutex_t lock;     /* the writer's, and the catalog's */
-    _Atomic uint64_t cancels; /* asked for so far (cancel.h) */
-    uint64_t cancels_seen;    /* as the call that has the turn began */
-    bool restoring;           /* a restore in several streams is open: nothing else changes the engine */
-    _Atomic bool stepping;    /* a call is under way, on thread `owner` */
-    _Atomic(pthread_t) owner;
-    _Atomic bool telling; /* callbacks are being called, on thread `teller`; the lock is free */
-    _Atomic(pthread_t) teller;
-    pthread_mutex_t
-        snapshots_lock; /* the list of open snapshots, of published states, and of calls without the lock; held for a few instructions */
+    pthread_mutex_t turn; /* of calls that change the engine, until their callbacks are done; taken before the lock */
+    pthread_mutex_t lock; /* the writer's, and the catalog's */
+    /* The list of open snapshots, of published states, and of calls without the lock; held for a few instructions. */
+    pthread_mutex_t snapshots_lock;
+    _Atomic uint64_t cancels;  /* asked for so far (cancel.h) */
+    uint64_t cancels_seen;     /* as the call that has the turn began */
+    _Atomic(pthread_t) owner;  /* of the call under way */
+    _Atomic(pthread_t) teller; /* of callbacks */
     struct ivm_snapshot *snapshots_oldest, *snapshots_newest;
     ivm__published *published; /* states that are taken without the lock (publish.h) */
     uint64_t published_epoch;
-    bool withheld;                /* what steps commit is not published yet: it is not on the disk */
     struct ivm__outside *outside; /* calls under way that call the user's functions without the lock */
     _Atomic uint32_t outside_count;
-    bool several; /* threads have called */
+    _Atomic bool stepping; /* a call is under way, on thread `owner` */
+    _Atomic bool telling;  /* callbacks are being called, on thread `teller`; the lock is free */
+    bool restoring;        /* a restore in several streams is open: nothing else changes the engine */
+    bool withheld;         /* what steps commit is not published yet: it is not on the disk */
+    bool several;          /* threads have called */
+    bool unreadable;       /* views may be ahead of what the journal has kept: the engine can only be closed */
     ivm_planner_options planner;
     ivm_table *tables;
     ivm_table *changed; /* those that the step under way may change, or that changed in the last: all others end a step unseen */
     ivm_table *recent[IVM__TABLES_RECENT]; /* by id: the last that a batch named; NULL: none, or it is gone */
-    uint32_t waits_count;                  /* lists of hops by which rows of transient tables may wait */
     ivm_fact *facts;
     ivm_view *views;
     uint64_t ids;                            /* the last one given */
     uint64_t pushes;                         /* that succeeded */
     uint64_t facts_version;                  /* grows with every change of facts */
     uint8_t position[IVM_POSITION_SIZE_MAX]; /* that came with a push */
+    uint32_t waits_count;                    /* lists of hops by which rows of transient tables may wait */
     uint32_t position_size;
     uint32_t steps_kept;          /* of a group, that have something to tell or not (step.h) */
-    bool unreadable;              /* views may be ahead of what the journal has kept: the engine can only be closed */
     struct ivm__journal *journal; /* told of every change before it is in force (journal.h); NULL: nobody is */
     ivm__pool *pool;              /* NULL: one thread */
     ivm__arena arena, scratch;    /* of the step */
@@ -240,6 +240,11 @@ void ivm__engine_leave(ivm_engine *engine);
 static inline ivm__cancel ivm__engine_cancel_of(const ivm_engine *engine)
 {
     return (ivm__cancel){ &engine->cancels, engine->cancels_seen };
+}
+/* The call begins now, or another's that is carried through in its turn. */
+static inline void ivm__engine_cancel_from_now(ivm_engine *engine)
+{
+    engine->cancels_seen = atomic_load_explicit(&engine->cancels, memory_order_relaxed);
 }
 /* Whether the calling thread is in a call of the engine, or in a callback. */
 bool ivm__engine_is_inside(ivm_engine *engine);

@@ -289,7 +289,7 @@ ivm_status ivm__engine_enter_restoring(ivm_engine *engine, ivm_error *error)
     }
     assert(!inside || status == IVM_IN_USE);
     if (status == IVM_OK) {
-        engine->cancels_seen = atomic_load_explicit(&engine->cancels, memory_order_relaxed);
+        ivm__engine_cancel_from_now(engine);
     }
     return status;
 }
@@ -310,10 +310,12 @@ void ivm__engine_leave(ivm_engine *engine)
     pthread_mutex_unlock(&engine->turn);
 }
 
-static uint64_t snapshots_open(ivm_engine *engine)
+/* And whether calls are under way without the lock: both end with the lock that is held here, so that an engine that has none may be freed. */
+static uint64_t snapshots_open(ivm_engine *engine, bool *outside)
 {
     uint64_t open = 0;
     pthread_mutex_lock(&engine->snapshots_lock);
+    *outside = engine->outside != NULL;
     for (const ivm_snapshot *snapshot = engine->snapshots_oldest; snapshot; snapshot = ivm__snapshot_newer(snapshot)) {
         open++;
     }
@@ -324,11 +326,12 @@ static uint64_t snapshots_open(ivm_engine *engine)
 /* Whether nothing of the engine is wanted any more, and what was told of it is kept. */
 static ivm_status close_check(ivm_engine *engine, ivm_error *error)
 {
-    uint64_t open = snapshots_open(engine);
+    bool outside;
+    uint64_t open = snapshots_open(engine, &outside);
     if (engine->restoring) {
         return ivm__fail(error, IVM_IN_USE, "the engine is in use: a restore of it is open");
     }
-    if (atomic_load(&engine->outside_count)) {
+    if (outside) {
         return ivm__fail(error, IVM_IN_USE, "a checkpoint of the engine is being written");
     }
     if (open) {
@@ -382,7 +385,7 @@ void ivm__engine_settle(ivm_engine *engine)
     ivm__arena_reset(&engine->scratch);
     ivm__pool_settle(engine->pool);
     if (!engine->withheld) {
-        ivm__states_publish(engine);
+        ivm__states_publish(engine, engine->texts.epoch + 1);
     }
     pthread_mutex_lock(&engine->snapshots_lock);
     uint64_t oldest = engine->snapshots_oldest ? ivm__snapshot_epoch(engine->snapshots_oldest) : engine->texts.epoch + 1;

@@ -50,7 +50,7 @@ ivm_status ivm__log_record_read(ivm__log *log, uint8_t *kind, ivm__feed **feed, 
 const ivm__log_recovery *ivm__log_recovery_of(const ivm__log *log);
 
 /* A record, of a kind that is not 0: begin, write its payload to the sink (any number of bytes, 0 too), then end: it is with the system then; or
- * abandon: it is as if it had not begun. Where begin, a write or end failed, it has been abandoned (abandoning once more does nothing): io or
+ * abandon: it is as if it had not begun. Where begin, a write or end failed, it has been abandoned (abandoning once more does nothing, but to the next one, if somebody has begun it): io or
  * out_of_memory, and later ones may go through; where cutting the file back failed too, the log is broken. begin may end the segment: then all
  * before is synced, which happens while unsynced records are there only past twice the segment's size. After one was cut back, or the log was not
  * closed, it ends too: what was cut off can then never come up again. The sink's texts go to begin's `error`. */
@@ -67,7 +67,7 @@ bool ivm__log_broken(const ivm__log *log);
 
 /* A checkpoint of the records so far: begin syncs them, starts a new segment and gives the sink of a file that does not count yet; end puts it on
  * the disk, makes it the newest and removes what it stands for; abandon removes it. The sink's texts go to begin's `error`. Where begin, a write or
- * end failed it has been abandoned (abandoning once more does nothing), and the one before counts; after a failure of end it may be either: both
+ * end failed it has been abandoned (abandoning once more does nothing, but to the next one, if somebody has begun it), and the one before counts; after a failure of end it may be either: both
  * give the same records. A sync that fails, but for that of the new file, breaks the log. A second at a time: in_use. */
 ivm_status ivm__log_checkpoint_begin(ivm__log *log, ivm__sink **sink, ivm_error *error) IVM_MUST_CHECK;
 ivm_status ivm__log_checkpoint_end(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;

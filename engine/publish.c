@@ -50,10 +50,10 @@ static void state_renew(ivm__published *state)
 }
 
 /* All at once, for whoever takes snapshots. What nobody reads goes out of the list to *gone. */
-static void states_exchange(ivm_engine *engine, ivm__published **gone)
+static void states_exchange(ivm_engine *engine, uint64_t epoch, ivm__published **gone)
 {
     pthread_mutex_lock(&engine->snapshots_lock);
-    engine->published_epoch = engine->texts.epoch + 1; /* that of snapshots taken once the step has ended */
+    engine->published_epoch = epoch;
     for (ivm__published **at = &engine->published; *at;) {
         ivm__published *state = *at;
         if (state->renewed) {
@@ -79,7 +79,7 @@ static void state_empty(ivm__published *state, ivm__memory *memory)
     ivm__shared_release(&state->newer, memory);
 }
 
-void ivm__states_publish(ivm_engine *engine)
+void ivm__states_publish(ivm_engine *engine, uint64_t epoch)
 {
     if (!engine->published) {
         return;
@@ -88,7 +88,7 @@ void ivm__states_publish(ivm_engine *engine)
     for (ivm__published *state = engine->published; state; state = state->next) {
         state_prepare(state);
     }
-    states_exchange(engine, &gone);
+    states_exchange(engine, epoch, &gone);
     for (; gone; gone = gone->next) {
         state_empty(gone, &engine->memory);
     }

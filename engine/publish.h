@@ -31,9 +31,10 @@ struct ivm__published {
 ivm_status ivm__state_make(ivm_engine *engine, ivm_view *view, ivm_table *table) IVM_MUST_CHECK;
 void ivm__state_free(ivm_engine *engine, ivm__published *state); /* NULL is fine; before the store goes */
 
-/* The lock is held and no step is under way in these; none of them fails. At the end of each call that may have changed rows, before texts are swept.
- * Cost: a few words for each state, and what giving the last one up frees. */
-void ivm__states_publish(ivm_engine *engine);
+/* The lock is held and no step is under way in these; none of them fails. At the end of each call that may have changed rows, before texts are swept; `epoch`
+ * is that of the step that comes next, of whose texts none that the states show may go while a snapshot of them is open. Cost: a few words for each state, and
+ * what giving the last one up frees. */
+void ivm__states_publish(ivm_engine *engine, uint64_t epoch);
 /* A second thread has come: all that can be read is published on trust. */
 void ivm__states_begin(ivm_engine *engine);
 /* A view or table has come, or was read: it is published if several threads use the engine. NULL is fine. */

@@ -94,11 +94,14 @@ void ivm__snapshot_list(ivm_snapshot *snapshot, uint64_t epoch)
     engine->snapshots_newest = snapshot;
 }
 
+/* The list is in the order of epochs. While what steps commit is withheld others take the state before them: what these steps have to tell
+ * stands among those, and keeps more texts than it needs. */
 static void list_add(ivm_snapshot *snapshot)
 {
-    pthread_mutex_lock(&snapshot->engine->snapshots_lock);
-    ivm__snapshot_list(snapshot, snapshot->engine->texts.epoch);
-    pthread_mutex_unlock(&snapshot->engine->snapshots_lock);
+    ivm_engine *engine = snapshot->engine;
+    pthread_mutex_lock(&engine->snapshots_lock);
+    ivm__snapshot_list(snapshot, engine->withheld && engine->published ? engine->published_epoch : engine->texts.epoch);
+    pthread_mutex_unlock(&engine->snapshots_lock);
 }
 
 /* Everything but the place in the list and the struct. */

@@ -143,6 +143,7 @@ ivm_status ivm__checkpoint_write(ivm_engine *engine, const ivm__checkpoint_targe
         status = unlocked(&it);
     }
     checkpoint_end(&it);
+    status = to->end ? to->end(to->context, status) : status;
     ivm__outside_end(engine, &call);
     return status;
 }
@@ -155,7 +156,7 @@ ivm_status ivm_checkpoint(ivm_engine *engine, ivm_write write, void *context, co
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_checkpoint: engine, a function that writes and options of version %u are wanted",
                          IVM_CHECKPOINT_OPTIONS_VERSION);
     }
-    return ivm__checkpoint_write(engine, &(ivm__checkpoint_target){ NULL, write, context }, options, error);
+    return ivm__checkpoint_write(engine, &(ivm__checkpoint_target){ .write = write, .context = context }, options, error);
 }
 
 ivm_status ivm_engine_fingerprint(ivm_engine *engine, uint64_t *fingerprint, ivm_error *error)

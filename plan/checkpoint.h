@@ -8,10 +8,13 @@ typedef struct ivm__checkpoint_target {
     /* Called before the first byte, under the engine's lock: what the checkpoint stands for is what is there now. NULL: nothing to do. */
     ivm_status (*begin)(void *context);
     ivm_write write;
-    void *context; /* of both */
+    /* Called when all is written, or has failed with `status`, before the engine may be closed; what it returns is what the call does. NULL: nothing
+     * to do. */
+    ivm_status (*end)(void *context, ivm_status status);
+    void *context; /* of all */
 } ivm__checkpoint_target;
 
-/* ivm_checkpoint(), over options that have been checked. Where `begin` failed, with what it returned; it has told why. */
+/* ivm_checkpoint(), over options that have been checked. Where `begin` failed, with what it returned; it has told why; the same of `end`. */
 ivm_status ivm__checkpoint_write(ivm_engine *engine, const ivm__checkpoint_target *to, const ivm_checkpoint_options *options,
                                  ivm_error *error) IVM_MUST_CHECK;
 

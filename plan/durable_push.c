@@ -89,8 +89,10 @@ static ivm__request *group_take(ivm__durable *it)
     return first;
 }
 
+/* Until its step begins it has only waited for its turn: what was cancelled before is not it. */
 static void request_run(ivm__durable *it, ivm__request *request)
 {
+    ivm__engine_cancel_from_now(it->engine);
     it->more = request->next != NULL;
     request->status = ivm__step_do(it->engine, ivm__push_step, request->batch, request->stats, request->error);
     it->more = false;
@@ -133,7 +135,7 @@ static void group_run(ivm__durable *it, ivm__request *group)
     }
     it->engine->withheld = false;
     if (group_keep(it, group, &cause)) {
-        ivm__states_publish(it->engine);
+        ivm__states_publish(it->engine, it->engine->texts.epoch);
     } else {
         group_lose(it, group, &cause);
     }

@@ -39,6 +39,7 @@ typedef struct checkpoint {
     ivm_error *error;
     bool compressed;
     size_t sort_bytes;
+    ivm__cancel cancel;
     ivm__arena arena;
     ivm__code catalog, state;
     uint8_t position[IVM_POSITION_SIZE_MAX];
@@ -53,13 +54,7 @@ typedef struct checkpoint {
 /* The writer has said what it failed with. */
 static ivm_status told(const checkpoint *it, ivm_status status)
 {
-    if (status == IVM_OUT_OF_MEMORY && it->writer.status == IVM_OK) {
-        return ivm__fail_memory(it->error);
-    }
-    if (status == IVM_OVERFLOW && it->writer.status == IVM_OK) {
-        return ivm__fail(it->error, status, "equal rows weigh more than an int64 together");
-    }
-    return status;
+    return it->writer.status == IVM_OK ? ivm__rows_save_tell(it->error, status) : status;
 }
 
 /* ---- Rows of partitions ---------------------------------------------------------------------------------------------------------------- */
@@ -157,6 +152,7 @@ static ivm_status parts_sort(checkpoint *it)
         parted *part = it->parts[i];
         IVM_TRY(ivm__row_order_init(&part->order, &it->engine->memory, &part->rows, part->columns, part->shape.order_count + 1,
                                     it->sort_bytes / it->parts_count));
+        part->order.cancel = &it->cancel;
     }
     return IVM_OK;
 }
@@ -228,6 +224,7 @@ static ivm_status stream_begin(checkpoint *it, uint32_t stream)
     it->stream = stream;
     ivm__block_writer_deinit(&it->writer);
     IVM_TRY(ivm__block_writer_init(&it->writer, &it->engine->memory, &head, stream_write, it, it->error));
+    it->writer.sink.cancel = &it->cancel;
     return ivm__section_position_write(&it->writer, it->position, it->position_size);
 }
 
@@ -324,6 +321,7 @@ static ivm_status write_all(checkpoint *it)
         checkpoint_end(it);
         return status;
     }
+    it->cancel = ivm__engine_cancel_of(it->engine);
     status = hold(it);
     bool keeps = it->frontiers.count > 0;
     if (status == IVM_OK && keeps) {

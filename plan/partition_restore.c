@@ -302,6 +302,7 @@ static ivm_status stream_read(reading *it, ivm_read read, void *context)
     size_t size = 0;
     uint8_t position[IVM_POSITION_SIZE_MAX] = { 0 };
     IVM_TRY(ivm__block_reader_init(&it->reader, &it->engine->memory, read, context, it->error));
+    it->reader.cancel = it->step.cancel;
     if (it->reader.head.form == IVM__FORM_WHOLE) {
         return ivm__fail(it->error, IVM_INVALID_ARGUMENT, "a checkpoint of a whole engine: ivm_restore() takes it");
     }
@@ -311,21 +312,31 @@ static ivm_status stream_read(reading *it, ivm_read read, void *context)
 
 /* ---- The calls -------------------------------------------------------------------------------------------------------------------------------- */
 
+static ivm_status restore_make(ivm_engine *engine, ivm_restoring **restore, ivm_error *error)
+{
+    if (engine->journal) {
+        return ivm__fail(error, IVM_UNSUPPORTED, "ivm_restore_open: the engine is durable, and is what its directory says");
+    }
+    ivm_restoring *made = ivm__allocate_zeroed(&engine->memory, sizeof *made);
+    if (!made) {
+        return ivm__fail_memory(error);
+    }
+    made->engine = engine;
+    ivm__arena_init(&made->arena, &engine->memory);
+    engine->restoring = true;
+    *restore = made;
+    return IVM_OK;
+}
+
 ivm_status ivm_restore_open(ivm_engine *engine, ivm_restoring **restore, ivm_error *error)
 {
     if (!engine || !restore) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_restore_open: engine and restore are wanted");
     }
     IVM_TRY(ivm__engine_enter(engine, error));
-    ivm_restoring *made = ivm__allocate_zeroed(&engine->memory, sizeof *made);
-    if (made) {
-        made->engine = engine;
-        ivm__arena_init(&made->arena, &engine->memory);
-        engine->restoring = true;
-        *restore = made;
-    }
+    ivm_status status = restore_make(engine, restore, error);
     ivm__engine_leave(engine);
-    return made ? IVM_OK : ivm__fail_memory(error);
+    return status;
 }
 
 ivm_status ivm_restore_read(ivm_restoring *restore, ivm_read read, void *context, ivm_error *error)

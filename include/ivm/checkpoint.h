@@ -136,7 +136,7 @@ IVM_API ivm_status ivm_checkpoint_partitions(ivm_engine *engine, ivm_partition_r
  * engine is what it was; it can be read, and any other call that would change it, another restore and a checkpoint are in_use. The restore is the
  * caller's: finish or close frees it. One thread at a time. */
 typedef struct ivm_restoring ivm_restoring;
-/* in_use (inside a callback; another restore is open), out_of_memory. */
+/* unsupported (a durable engine), in_use (inside a callback; another restore is open), out_of_memory. */
 IVM_API ivm_status ivm_restore_open(ivm_engine *engine, ivm_restoring **restore, ivm_error *error) IVM_MUST_CHECK;
 /* Reads one stream to its end; who reads the engine waits so long. After a failure ivm_restore_close() is all that is left. Cost: reading, an insertion a row, and a lookup where a table's key does
  * not name its partition. Codes: corrupt, unsupported and what `read` returned as of ivm_restore(); those that ivm_checkpoint_partitions() gives of the catalog;

@@ -64,7 +64,7 @@ IVM_API ivm_status ivm_durable_open(const char *directory, const ivm_durable_opt
  * their callbacks are not called. The position then tells whether they are in.
  * Pushes of several threads that share a sync are steps of their own, in one order, each with its status, statistics and callbacks; others see the
  * engine before the first and after the last of them.
- * ivm_restore() into a durable engine is unsupported; ivm_checkpoint() goes where it is told, as ever. */
+ * ivm_restore() and ivm_restore_open() of a durable engine are unsupported; ivm_checkpoint() goes where it is told, as ever. */
 
 /* Writes a checkpoint and drops the log before it. Pushes go on as ivm_checkpoint() says. A crash at any moment leaves the one before or this. Another
  * that is under way: in_use. Codes: those of ivm_checkpoint(), io, unsupported (read_only). When to call it: ivm_durable_state() tells how much log there is. */

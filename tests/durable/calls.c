@@ -1,5 +1,7 @@
 /* What the calls of a durable engine say: of wrong arguments, of a directory that another has, of one to be read only, of pushes that are synced
- * when asked; what opening tells it found. */
+ * when asked; what opening tells it found; who closes the engine, or writes another checkpoint, while one is written. */
+#include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "disk.h"
@@ -44,6 +46,8 @@ static void opened_twice(const story_place *place)
     OK(story_open(place->directory, NULL, &engine, NULL, error));
     NEED(story_open(place->directory, NULL, &second, NULL, &why) == IVM_IN_USE && strstr(why.message, place->directory));
     NEED(ivm_restore(engine, nothing_read, NULL, &why) == IVM_UNSUPPORTED);
+    ivm_restoring *restore;
+    NEED(ivm_restore_open(engine, &restore, &why) == IVM_UNSUPPORTED && strstr(why.message, "durable"));
     OK(ivm_engine_close(engine, error));
     OK(story_open(place->directory, NULL, &second, NULL, error));
     OK(ivm_engine_close(second, error));
@@ -142,6 +146,157 @@ static void asked(const story_place *place)
     story_place_clear(place);
 }
 
+/* ---- Beside a checkpoint ---------------------------------------------------------------------------------------------------------------- */
+
+typedef struct beside {
+    ivm_engine *engine;
+    uint64_t refused;
+} beside;
+
+static void *close_refused(void *context)
+{
+    beside *it = context;
+    it->refused += ivm_engine_close(it->engine, NULL) == IVM_IN_USE;
+    return NULL;
+}
+
+static void close_try(void *context)
+{
+    pthread_t thread;
+    NEED(pthread_create(&thread, NULL, close_refused, context) == 0);
+    NEED(pthread_join(thread, NULL) == 0);
+}
+
+/* Until the checkpoint has its name, and what it stands for is gone. */
+static void closed_meanwhile(const story_place *place)
+{
+    disk under = { .pretends = true };
+    ivm__files files = disk_files(&under);
+    beside it = { NULL, 0 };
+    OK(story_open(place->directory, &files, &it.engine, NULL, error));
+    story_declare(it.engine);
+    OK(ivm_durable_sync(it.engine, error));
+    OK(ivm_durable_checkpoint(it.engine, error)); /* the segment is empty from now on: the next makes none under the lock */
+    uint64_t syncs = under.syncs;
+    under.meanwhile_context = &it;
+    under.meanwhile = close_try;
+    OK(ivm_durable_checkpoint(it.engine, error));
+    under.meanwhile = NULL;
+    NEED(it.refused > 0 && it.refused == under.syncs - syncs);
+    OK(ivm_engine_close(it.engine, error));
+    story_place_clear(place);
+}
+
+/* Two checkpoints: the disk is full for the last write of the first; the second begins when that has been given up, and before the call is over. */
+typedef struct pair {
+    ivm_engine *engine;
+    ivm__files files;
+    pthread_t first, second;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool armed, waited_for; /* the first fails; it has failed, and the second is to begin */
+    bool begun, over;       /* the second writes; the first has returned */
+} pair;
+
+static void pair_set(pair *it, bool *what)
+{
+    pthread_mutex_lock(&it->lock);
+    *what = true;
+    pthread_cond_broadcast(&it->changed);
+    pthread_mutex_unlock(&it->lock);
+}
+
+static void pair_wait(pair *it, const bool *what)
+{
+    pthread_mutex_lock(&it->lock);
+    while (!*what) {
+        pthread_cond_wait(&it->changed, &it->lock);
+    }
+    pthread_mutex_unlock(&it->lock);
+}
+
+static bool is_free(pthread_mutex_t *lock)
+{
+    bool taken = pthread_mutex_trylock(lock) == 0;
+    if (taken) {
+        pthread_mutex_unlock(lock);
+    }
+    return taken;
+}
+
+static int pair_write(void *context, int file, const void *bytes, size_t size, uint64_t at, size_t *put)
+{
+    pair *it = context;
+    bool first = pthread_equal(pthread_self(), it->first) != 0;
+    if (it->armed && first && is_free(&it->engine->lock)) {
+        it->armed = false;
+        it->waited_for = true;
+        return ENOSPC;
+    }
+    if (!first && !it->begun) {
+        pair_set(it, &it->begun);
+        pair_wait(it, &it->over);
+    }
+    return ivm__files_posix.write(NULL, file, bytes, size, at, put);
+}
+
+static void *second_run(void *context)
+{
+    pair *it = context;
+    OK(ivm_durable_checkpoint(it->engine, error));
+    return NULL;
+}
+
+/* The first gives memory back between its write and its return. */
+static void pair_release(void *context, void *memory, size_t size)
+{
+    pair *it = context;
+    if (it->waited_for && pthread_equal(pthread_self(), it->first) && is_free(&it->engine->snapshots_lock)) {
+        it->waited_for = false;
+        NEED(pthread_create(&it->second, NULL, second_run, it) == 0);
+        pair_wait(it, &it->begun);
+    }
+    (void)size;
+    free(memory);
+}
+
+static void *pair_allocate(void *context, size_t size)
+{
+    (void)context;
+    return malloc(size);
+}
+
+static void *pair_resize(void *context, void *memory, size_t size_old, size_t size_new)
+{
+    (void)context, (void)size_old;
+    return realloc(memory, size_new);
+}
+
+static void given_up_once(const story_place *place)
+{
+    pair it = {
+        .first = pthread_self(), .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .files = ivm__files_posix
+    };
+    ivm_engine_options engine = IVM_ENGINE_OPTIONS_INIT;
+    engine.allocator = (ivm_allocator){ pair_allocate, pair_resize, pair_release, &it };
+    ivm_durable_options options = { .version = IVM_DURABLE_OPTIONS_VERSION, .engine = &engine };
+    ivm_error why = IVM_ERROR_INIT;
+    it.files.context = &it;
+    it.files.write = pair_write;
+    OK(ivm__durable_open(place->directory, &options, &it.files, &it.engine, NULL, error));
+    story_declare(it.engine);
+    it.armed = true;
+    NEED(ivm_durable_checkpoint(it.engine, &why) == IVM_IO && why.message[0]);
+    pair_set(&it, &it.over);
+    NEED(pthread_join(it.second, NULL) == 0);
+    uint64_t digest = story_digest(it.engine);
+    OK(ivm_engine_close(it.engine, error));
+    OK(story_open(place->directory, NULL, &it.engine, NULL, error));
+    NEED(story_digest(it.engine) == digest);
+    OK(ivm_engine_close(it.engine, error));
+    story_place_clear(place);
+}
+
 int main(void)
 {
     story_place place;
@@ -151,6 +306,8 @@ int main(void)
     recovered(&place);
     read_only(&place);
     asked(&place);
+    closed_meanwhile(&place);
+    given_up_once(&place);
     story_place_remove(&place);
     return 0;
 }

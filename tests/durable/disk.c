@@ -100,6 +100,9 @@ static int file_datasync(void *context, int file)
     if (it->sync_microseconds) {
         usleep((useconds_t)it->sync_microseconds);
     }
+    if (it->meanwhile) {
+        it->meanwhile(it->meanwhile_context);
+    }
     return it->pretends ? 0 : ivm__files_posix.datasync(NULL, file);
 }
 
@@ -107,6 +110,9 @@ static int file_sync(void *context, int file)
 {
     MEET(SYNC)
     it->syncs++;
+    if (it->meanwhile) {
+        it->meanwhile(it->meanwhile_context);
+    }
     return it->pretends ? 0 : ivm__files_posix.sync(NULL, file);
 }
 

@@ -23,7 +23,9 @@ typedef struct disk {
     bool pretends;    /* a sync does nothing: enough where the process alone dies */
     _Atomic bool happened;
     _Atomic uint64_t syncs;
-    uint64_t sync_microseconds; /* each takes so long, at least */
+    uint64_t sync_microseconds;       /* each takes so long, at least */
+    void (*meanwhile)(void *context); /* called in each, of data and of files; NULL: nobody */
+    void *meanwhile_context;
 } disk;
 
 /* `it` must stay. */

@@ -1,5 +1,6 @@
 /* Eight threads that push to one durable engine: their pushes share syncs, each gets its own status and statistics, a batch that is refused hurts no
- * other, callbacks see every push in its order, and what was acknowledged is there again, with checkpoints made meanwhile or without. Then a sync that fails for several pushes at once: none is
+ * other, callbacks see every push in its order, and what was acknowledged is there again, with checkpoints made meanwhile or without. Readers beside them take
+ * what is on the disk, and its strings stay as long as they have it. Then a sync that fails for several pushes at once: none is
  * acknowledged, the engine gives nothing out any more, and the directory has all or some of them. */
 #include <errno.h>
 #include <pthread.h>
@@ -207,6 +208,218 @@ static void beside_checkpoints(const char *directory)
     printf("%llu pushes beside %llu checkpoints\n", (unsigned long long)it.went, (unsigned long long)checkpoints);
 }
 
+/* ---- Readers beside them ---------------------------------------------------------------------------------------------------------------- */
+
+/* The n-th name of a row. */
+static void name_write(char name[64], int64_t id, uint32_t nth)
+{
+    snprintf(name, 64, "row %lld has been given name %u by now", (long long)id, nth);
+}
+
+static ivm_status rename_row(const world *it, int64_t id, uint32_t nth)
+{
+    ivm_batch *batch;
+    char name[64];
+    name_write(name, id, nth);
+    OK(ivm_batch_create(it->engine, &batch, error));
+    ivm_batch_upsert(batch, it->table, ivm_int64(id), ivm_string(name));
+    return ivm_push_batch(it->engine, batch, NULL, NULL);
+}
+
+/* Each row has a name that it was given once. */
+static void names_check(ivm_snapshot *snapshot)
+{
+    for (ivm_rows rows; ivm_snapshot_next(snapshot, &rows);) {
+        for (size_t i = 0; i < rows.rows_count; i++) {
+            char wanted[64];
+            const ivm_value id = ivm_rows_value(&rows, IVM_INT64, i, 0), name = ivm_rows_value(&rows, IVM_STRING, i, 1);
+            unsigned nth = 0;
+            NEED(sscanf(name.as.string.bytes, "row %*d has been given name %u", &nth) == 1);
+            name_write(wanted, id.as.int64, nth);
+            NEED(name.as.string.size == strlen(wanted) && memcmp(name.as.string.bytes, wanted, strlen(wanted)) == 0);
+        }
+    }
+    NEED(ivm_snapshot_status(snapshot) == IVM_OK);
+}
+
+static void names_changed(void *context, ivm_view *view, ivm_snapshot *changes)
+{
+    world *it = context;
+    (void)view;
+    names_check(changes);
+    it->told++;
+}
+
+static void names_open(world *it, const char *directory)
+{
+    ivm_column_definition columns[] = { { "id", IVM_INT64, true }, { "name", IVM_STRING, true } };
+    ivm_table_options options = { .columns = columns, .columns_count = 2, .key = "id" };
+    ivm_view_options how = { .version = IVM_VIEW_OPTIONS_VERSION, .changed = names_changed, .changed_context = it };
+    world_open(it, directory, 0);
+    OK(ivm_table_create(it->engine, "t", &options, &it->table, error));
+    OK(ivm_view_create(it->engine, "names", ivm_plan_scan(it->table, "t"), &how, &it->view, error));
+}
+
+typedef struct onlooker {
+    world *it;
+    ivm_snapshot *taken;
+} onlooker;
+
+static void *onlooker_look(void *context)
+{
+    onlooker *self = context;
+    OK(ivm_read_table(self->it->table, &self->taken, error));
+    return NULL;
+}
+
+/* On a thread of its own, which is waited for. */
+static void look(void *context)
+{
+    pthread_t thread;
+    NEED(pthread_create(&thread, NULL, onlooker_look, context) == 0);
+    NEED(pthread_join(thread, NULL) == 0);
+}
+
+/* A snapshot taken while a push is synced is of the state before it, and stays so. */
+static void looked_at_while_synced(const char *directory)
+{
+    world it = { .under = { .pretends = true } };
+    onlooker before = { .it = &it }, meanwhile = { .it = &it };
+    ivm_snapshot *after;
+    names_open(&it, directory);
+    NEED(rename_row(&it, 1, 1) == IVM_OK && rename_row(&it, 1, 2) == IVM_OK);
+    look(&before); /* from now on states are published */
+    ivm_snapshot_close(before.taken);
+    NEED(rename_row(&it, 1, 3) == IVM_OK);
+    it.under.meanwhile = look;
+    it.under.meanwhile_context = &meanwhile;
+    NEED(rename_row(&it, 1, 4) == IVM_OK);
+    it.under.meanwhile = NULL;
+    OK(ivm_read_table(it.table, &after, error));
+    NEED(rename_row(&it, 1, 5) == IVM_OK);
+    names_check(meanwhile.taken);
+    names_check(after);
+    ivm_snapshot_close(meanwhile.taken);
+    ivm_snapshot_close(after);
+    OK(ivm_engine_close(it.engine, error));
+}
+
+static void *renamer_run(void *context)
+{
+    const pusher *self = context;
+    for (uint32_t nth = 0; nth < self->pushes; nth++) {
+        NEED(rename_row(self->it, self->number, nth) == IVM_OK);
+    }
+    return NULL;
+}
+
+static void *reader_run(void *context)
+{
+    saver *self = context;
+    ivm_snapshot *last = NULL, *taken;
+    for (uint32_t nth = 0; !atomic_load(&self->over); nth++) {
+        const world *it = self->it;
+        ivm_status status = nth % 2 ? ivm_read_table(it->table, &taken, NULL) : ivm_read_view(it->view, &taken, NULL);
+        NEED(status == IVM_OK);
+        names_check(taken);
+        if (last) {
+            names_check(last);
+        }
+        ivm_snapshot_close(last);
+        last = taken;
+    }
+    ivm_snapshot_close(last);
+    return NULL;
+}
+
+static void beside_readers(const char *directory)
+{
+    world it = { .under = { .pretends = true, .sync_microseconds = 200 } };
+    pthread_t threads[THREADS], readers[2];
+    pusher pushers[THREADS];
+    saver looking = { .it = &it };
+    names_open(&it, directory);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        pushers[i] = (pusher){ &it, i, PUSHES };
+        NEED(pthread_create(&threads[i], NULL, renamer_run, &pushers[i]) == 0);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        NEED(pthread_create(&readers[i], NULL, reader_run, &looking) == 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        NEED(pthread_join(threads[i], NULL) == 0);
+    }
+    atomic_store(&looking.over, true);
+    for (uint32_t i = 0; i < 2; i++) {
+        NEED(pthread_join(readers[i], NULL) == 0);
+    }
+    NEED(it.told == (uint64_t)THREADS * PUSHES);
+    OK(ivm_engine_close(it.engine, error));
+}
+
+/* ---- Cancelled among others ------------------------------------------------------------------------------------------------------------------ */
+
+static ivm_engine *_Atomic cancelled; /* while it is written to; NULL: nobody asks */
+
+static int cancelling_write(void *context, int file, const void *bytes, size_t size, uint64_t at, size_t *put)
+{
+    (void)context;
+    ivm_engine_cancel(cancelled);
+    return ivm__files_posix.write(NULL, file, bytes, size, at, put);
+}
+
+static struct ivm__request **line_end(const world *it)
+{
+    ivm__durable *durable = (ivm__durable *)it->engine->journal;
+    pthread_mutex_lock(&durable->waiting_lock);
+    struct ivm__request **end = durable->waiting_last;
+    pthread_mutex_unlock(&durable->waiting_lock);
+    return end;
+}
+
+typedef struct followers {
+    world *it;
+    pthread_t threads[2];
+    pusher pushers[2];
+} followers;
+
+/* While a push is synced two more come to stand in line, and make a group. From then on each write is cancelled. */
+static void followers_stand(void *context)
+{
+    followers *self = context;
+    self->it->under.meanwhile = NULL;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct ivm__request **before = line_end(self->it);
+        self->pushers[i] = (pusher){ self->it, i + 1, 1 };
+        NEED(pthread_create(&self->threads[i], NULL, renamer_run, &self->pushers[i]) == 0);
+        while (line_end(self->it) == before) {
+            usleep(100);
+        }
+    }
+    atomic_store(&cancelled, self->it->engine);
+}
+
+/* What is cancelled as one push of a group is written does not end it, nor the next, which only waits for its turn. */
+static void cancelled_in_a_group(const char *directory)
+{
+    world it = { .under = { .pretends = true } };
+    followers two = { .it = &it };
+    names_open(&it, directory);
+    it.files.write = cancelling_write;
+    uint64_t told = it.told;
+    it.under.meanwhile_context = &two;
+    it.under.meanwhile = followers_stand;
+    NEED(rename_row(&it, 0, 0) == IVM_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        NEED(pthread_join(two.threads[i], NULL) == 0);
+    }
+    atomic_store(&cancelled, NULL);
+    NEED(it.told == told + 3);
+    OK(ivm_engine_close(it.engine, error));
+}
+
+/* ---- Syncs that fail ------------------------------------------------------------------------------------------------------------------------ */
+
 /* The engine gives out nothing; a closed one is opened again. */
 static void unreadable(world *it, const char *directory)
 {
@@ -262,6 +475,12 @@ int main(void)
     shared(place.directory, 1);
     story_place_clear(&place);
     beside_checkpoints(place.directory);
+    story_place_clear(&place);
+    looked_at_while_synced(place.directory);
+    story_place_clear(&place);
+    beside_readers(place.directory);
+    story_place_clear(&place);
+    cancelled_in_a_group(place.directory);
     story_place_clear(&place);
     for (uint64_t nth = 1; nth <= 12; nth++) {
         several += lost(place.directory, nth);

@@ -179,7 +179,7 @@ static bool is_cell(const ivm__vector *in, uint32_t row, const ivm_value *value)
         return value->as.string.size == ivm__text_cell(in, row)->size &&
                memcmp(value->as.string.bytes, ivm__text_cell(in, row)->bytes, value->as.string.size) == 0;
     case IVM_DECIMAL_KIND:
-        return ((ivm__wide)value->as.decimal.high << 64 | value->as.decimal.low) == ivm__wide_cell(in, row);
+        return (ivm__wide)((unsigned __int128)(uint64_t)value->as.decimal.high << 64 | value->as.decimal.low) == ivm__wide_cell(in, row);
     default:
         return (uint64_t)value->as.int64 == ivm__word(in, row);
     }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint_case.h"
+#include "partition_case.h"
 
 typedef ivm_status call(fixture *it, void *context);
 
@@ -226,6 +226,76 @@ Test(plan_cancel, a_restore_ends_wherever_it_is)
     }
     tape_free(&saved);
     tape_free(&own);
+    fixture_close(&it);
+}
+
+static ivm_status part_write_ringing(void *context, uint32_t partition, const void *bytes, size_t size)
+{
+    (void)partition;
+    return write_ringing(context, bytes, size);
+}
+
+/* An engine of partitions with rows in all of them. */
+static void parts_filled(fixture *it)
+{
+    world rows = { .state = 7 };
+    parts_open(it);
+    for (int i = 0; i < 100; i++) {
+        change one = world_next(&rows);
+        change_push(it, &one);
+    }
+}
+
+Test(plan_cancel, a_checkpoint_by_partition_ends_wherever_it_is)
+{
+    fixture it;
+    tape before = { 0 };
+    parts_filled(&it);
+    case_save(&it, &before);
+    uint64_t n = 0;
+    for (ivm_status status = IVM_CANCELLED; status != IVM_OK;) {
+        ringing to = { .engine = it.engine, .n = ++n };
+        ivm_partition_range all = { 0, PARTS, true };
+        ivm_checkpoint_options options = { .version = IVM_CHECKPOINT_OPTIONS_VERSION, .compression = IVM_COMPRESSION_NONE };
+        status = ivm_checkpoint_partitions(it.engine, all, part_write_ringing, &to, &options, &it.error);
+        cr_assert(status == IVM_OK || (status == IVM_CANCELLED && to.calls <= n + 1), "call %lu: %s", (unsigned long)n,
+                  ivm_status_name(status));
+        cr_assert(status == IVM_CANCELLED || to.calls <= n, "only the last call comes too late");
+        tape_free(&to.tape);
+    }
+    cr_expect_gt(n, 2 * PARTS);
+    case_assert_saved_as(&it, &before, "after all that");
+    tape_free(&before);
+    fixture_close(&it);
+}
+
+Test(plan_cancel, a_restore_of_partitions_ends_wherever_it_is)
+{
+    fixture from, it;
+    streams saved = { .compression = IVM_COMPRESSION_NONE };
+    tape own = { 0 };
+    parts_filled(&from);
+    parts_save(&from, &saved, 0, PARTS, true);
+    parts_open(&it);
+    case_save(&it, &own);
+    tape *list[] = { &saved.shared, &saved.part[1] };
+    for (int which = 0; which < 2; which++) {
+        ivm_status status = IVM_CANCELLED;
+        for (uint64_t n = 1; status != IVM_OK; n++) {
+            ivm_restoring *restore;
+            ringing ring = { .engine = it.engine, .n = n, .tape = *list[which] };
+            cr_assert_eq(ivm_restore_open(it.engine, &restore, &it.error), IVM_OK, "%s", it.error.message);
+            ring.tape.at = 0;
+            status = ivm_restore_read(restore, read_ringing, &ring, &it.error);
+            cr_assert(status == IVM_CANCELLED || (status == IVM_OK && ring.calls <= n + 1), "call %lu: %s", (unsigned long)n,
+                      ivm_status_name(status));
+            cr_assert_eq(ivm_restore_close(restore, &it.error), IVM_OK);
+            case_assert_saved_as(&it, &own, "given up");
+        }
+    }
+    streams_free(&saved);
+    tape_free(&own);
+    fixture_close(&from);
     fixture_close(&it);
 }
 
