@@ -13,6 +13,11 @@
 #include "segments.h"
 #include "store.h"
 
+/* Slots from which on an index grows a piece at a time. Tests build with less. */
+#ifndef IVM__GROWN_BESIDE_MIN
+#define IVM__GROWN_BESIDE_MIN 262144u
+#endif
+
 /* Rows of one key, packed from the front; a list of such blocks holds them all. */
 #define IVM__BLOCK_ROWS 14u
 #define IVM__BLOCK_NONE ((1u << 28) - 1)

@@ -11,10 +11,12 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
+#define POISON(at, size) ASAN_POISON_MEMORY_REGION(at, size)
+#define UNPOISON(at, size) ASAN_UNPOISON_MEMORY_REGION(at, size)
 #define ARENA_GAP 64u /* left poisoned behind each allocation */
 #else
-#define ASAN_POISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
-#define ASAN_UNPOISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
+#define POISON(at, size) ((void)(at), (void)(size))
+#define UNPOISON(at, size) ((void)(at), (void)(size))
 #define ARENA_GAP 0u
 #endif
 
@@ -257,7 +259,7 @@ void ivm__arena_init(ivm__arena *arena, ivm__memory *memory)
 
 static void block_free(ivm__arena *arena, ivm__arena_block *block)
 {
-    ASAN_UNPOISON_MEMORY_REGION(block->bytes, block->capacity);
+    UNPOISON(block->bytes, block->capacity);
     ivm__release(arena->memory, block, block->size);
 }
 
@@ -284,7 +286,7 @@ static ivm__arena_block *block_make(ivm__arena *arena, size_t capacity)
         uintptr_t bytes = (uintptr_t)(block + 1);
         uintptr_t aligned = (bytes + IVM__ARENA_ALIGNMENT - 1) & ~(uintptr_t)(IVM__ARENA_ALIGNMENT - 1);
         *block = (ivm__arena_block){ .bytes = (uint8_t *)(block + 1) + (aligned - bytes), .capacity = capacity, .size = size };
-        ASAN_POISON_MEMORY_REGION(block->bytes, block->capacity);
+        POISON(block->bytes, block->capacity);
     }
     return block;
 }
@@ -328,7 +330,7 @@ void *ivm__arena_allocate_entering(ivm__arena *arena, size_t size)
     }
     void *bytes = arena->current->bytes + arena->used;
     arena->used += taken;
-    ASAN_UNPOISON_MEMORY_REGION(bytes, size);
+    UNPOISON(bytes, size);
     return bytes;
 }
 
@@ -354,11 +356,11 @@ ivm__arena_mark ivm__arena_here(const ivm__arena *arena)
 static void poison_since(const ivm__arena *arena, ivm__arena_mark mark)
 {
     if (mark.block) {
-        ASAN_POISON_MEMORY_REGION(mark.block->bytes + mark.used, mark.block->capacity - mark.used);
+        POISON(mark.block->bytes + mark.used, mark.block->capacity - mark.used);
     }
     for (ivm__arena_block *block = mark.block; block != arena->current;) {
         block = block ? block->next : arena->first;
-        ASAN_POISON_MEMORY_REGION(block->bytes, block->capacity);
+        POISON(block->bytes, block->capacity);
     }
 }
 #endif

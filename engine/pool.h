@@ -6,12 +6,16 @@
  *             every result, count and first error is that of one thread
  *
  * Nothing is allocated by a run. Waking costs the caller a microsecond or so; a thread that wakes too late finds nothing to do and nobody waits
- * for it. Who has fewer rows than IVM__SPREAD_ROWS_MIN (the
- * build's: 4096 are 200 microseconds of probes) asks for neither. */
+ * for it. Who has fewer rows than IVM__SPREAD_ROWS_MIN asks for neither. */
 #ifndef IVM__POOL_H
 #define IVM__POOL_H
 
 #include "memory.h"
+
+/* So many are 200 microseconds of probes. Tests build with less. */
+#ifndef IVM__SPREAD_ROWS_MIN
+#define IVM__SPREAD_ROWS_MIN 4096u
+#endif
 
 typedef struct ivm__pool ivm__pool;
 

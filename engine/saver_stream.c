@@ -4,11 +4,11 @@
 #include "snapshot.h"
 
 /* Rows without payload, whose writing waits. */
-typedef struct ivm__held {
+typedef struct ivm__held_section {
     ivm__section section;
     ivm_snapshot *snapshot;
     uint32_t columns_count;
-} ivm__held;
+} ivm__held_section;
 
 /* Who writes has said what failed; the rest is said here. */
 static ivm_status saver_status(const ivm__stream_saver *saver, ivm_status status)
@@ -41,7 +41,7 @@ static ivm_status rows_write(ivm__stream_saver *saver, ivm__section section, con
 static ivm_status rows_hold(ivm__stream_saver *saver, ivm__section section, const ivm__store *store, uint32_t columns_count)
 {
     IVM_TRY(ivm__grow(&saver->engine->memory, (void **)&saver->held, &saver->held_capacity, saver->held_count + 1ull, sizeof *saver->held));
-    ivm__held held = { section, NULL, columns_count };
+    ivm__held_section held = { section, NULL, columns_count };
     IVM_TRY(ivm__snapshot_of(saver->engine, store, &held.snapshot));
     saver->held[saver->held_count++] = held;
     return IVM_OK;
@@ -93,7 +93,7 @@ ivm_status ivm__stream_saver_program(ivm__stream_saver *saver, uint32_t view, co
 ivm_status ivm__stream_saver_held(ivm__stream_saver *saver)
 {
     while (saver->held_written < saver->held_count) {
-        ivm__held *held = &saver->held[saver->held_written];
+        ivm__held_section *held = &saver->held[saver->held_written];
         ivm__row_pages rows = ivm__snapshot_row_pages(held->snapshot);
         ivm_status status = rows_write(saver, held->section, &rows, held->columns_count, (ivm__row_payload){ NULL, NULL, NULL });
         ivm_snapshot_close(held->snapshot);

@@ -31,9 +31,9 @@ typedef struct ivm__stream_saver {
     ivm__block_writer *writer;
     ivm__arena arena;
     size_t sort_bytes;
-    uint32_t view, place, holding; /* the next one */
-    bool open;                     /* a holding of bytes is being written */
-    struct ivm__held *held;        /* to be written later, in their order */
+    uint32_t view, place, holding;  /* the next one */
+    bool open;                      /* a holding of bytes is being written */
+    struct ivm__held_section *held; /* to be written later, in their order */
     uint32_t held_count, held_capacity, held_written;
 } ivm__stream_saver;
 

@@ -1,6 +1,8 @@
 /* Status codes by name, and how an error is filled in: one place, so that every message is one line and ends within its array. */
 #include "ivm/status.h"
 
+#include "ivm/version.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,7 +42,7 @@ const char *ivm_status_name(ivm_status status)
 
 const char *ivm_version(void)
 {
-    return IVM_VERSION_TEXT;
+    return IVM_VERSION;
 }
 
 /* Names and texts come from outside: a line break in one would break the message's line, and bytes that are no UTF-8 whoever reads it. */

@@ -3,7 +3,7 @@
  * passed over. Cost: the text, once. */
 #include "build.h"
 
-#ifndef IVM_WITH_JSON
+#if !IVM_WITH_JSON
 
 ivm_status ivm_plan_from_json(const char *text, size_t size, ivm_plan **plan, ivm_error *error)
 {

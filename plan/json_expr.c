@@ -1,6 +1,6 @@
 /* Expressions from JSON: a string is a column; a number, bool or null itself; {"lit"} a string, {"lit", "type"} a value of any type; an
  * array a function and its arguments. */
-#ifdef IVM_WITH_JSON
+#if IVM_WITH_JSON
 
 #include "json.h"
 

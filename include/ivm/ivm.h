@@ -1,6 +1,6 @@
 /* ivm keeps joins and aggregates over changing tables up to date. Read on in: status.h (codes, errors), value.h (types, values, column
  * arrays), engine.h (engines, tables, foreign keys), batch.h (changes, pushing), plan.h (what a view computes), view.h (views,
- * snapshots, explain), checkpoint.h (engines as streams of bytes), durable.h (engines that live in a directory). */
+ * snapshots, explain), checkpoint.h (engines as streams of bytes), durable.h (engines that live in a directory), version.h. */
 #ifndef IVM_H
 #define IVM_H
 
@@ -11,6 +11,7 @@
 #include "ivm/plan.h"
 #include "ivm/status.h"
 #include "ivm/value.h"
+#include "ivm/version.h"
 #include "ivm/view.h"
 
 #endif

@@ -62,7 +62,7 @@ typedef struct ivm_error {
  * constant; never NULL. */
 IVM_API const char *ivm_status_name(ivm_status status);
 
-/* The library's version, "major.minor.patch": a string constant. */
+/* The library's version, "major.minor.patch": a string constant. IVM_VERSION (version.h) is the headers'. */
 IVM_API const char *ivm_version(void);
 
 #ifdef __cplusplus

@@ -1,0 +1,2 @@
+/* The same program, for C++. */
+#include "total.c"
