@@ -198,14 +198,17 @@ static void stream_release(struct ArrowArrayStream *stream)
 
 static const ivm_arrow_options defaults = { .version = IVM_ARROW_OPTIONS_VERSION };
 
+/* Of a view or table that is named; NULL: neither is. */
+static const ivm__column *columns_of(const ivm_arrow_options *options)
+{
+    return options->view ? options->view->columns : options->table ? options->table->columns : NULL;
+}
+
 /* Without any name of the caller's it is written into `numbered`. NULL: the names' array has none. */
 static const char *name_of(const ivm_arrow_options *options, uint32_t column, char numbered[NUMBERED_SIZE])
 {
-    if (options->view) {
-        return ivm_view_column_name(options->view, column);
-    }
-    if (options->table) {
-        return ivm_table_column_name(options->table, column);
+    if (columns_of(options)) {
+        return columns_of(options)[column].name;
     }
     if (options->names) {
         return options->names[column];
@@ -217,18 +220,19 @@ static const char *name_of(const ivm_arrow_options *options, uint32_t column, ch
 /* That a view or table whose names are to be used has the snapshot's columns. */
 static ivm_status heading_check(const ivm_snapshot *snapshot, const ivm_arrow_options *options, ivm_error *error)
 {
-    size_t columns_count = ivm_snapshot_columns_count(snapshot);
-    size_t wanted = options->view    ? ivm_view_columns_count(options->view)
-                    : options->table ? ivm_table_columns_count(options->table)
-                                     : columns_count;
-    const char *whose = options->view ? ivm_view_name(options->view) : options->table ? ivm_table_name(options->table) : "";
-    if (wanted != columns_count) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "%s has %zu columns, the snapshot %zu", whose, wanted, columns_count);
+    const ivm__column *columns = columns_of(options);
+    if (!columns) {
+        return IVM_OK;
     }
-    for (size_t c = 0; c < columns_count && (options->view || options->table); c++) {
-        ivm_type type = options->view ? ivm_view_column_type(options->view, c) : ivm_table_column_type(options->table, c);
-        if (type != ivm_snapshot_column_type(snapshot, c)) {
-            return ivm__fail(error, IVM_INVALID_ARGUMENT, "%s has another type in column %zu than the snapshot", whose, c);
+    size_t count = ivm_snapshot_columns_count(snapshot);
+    uint32_t wanted = options->view ? options->view->columns_count : options->table->columns_count;
+    const char *whose = options->view ? options->view->name : options->table->name;
+    if (wanted != count) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "%s has %u columns, the snapshot %zu", whose, wanted, count);
+    }
+    for (size_t c = 0; c < count; c++) {
+        if (columns[c].type != ivm_snapshot_column_type(snapshot, c)) {
+            return ivm__fail(error, IVM_INVALID_ARGUMENT, "%s has another type in column %s than the snapshot", whose, columns[c].name);
         }
     }
     return IVM_OK;
