@@ -141,7 +141,7 @@ static ivm_status strings_gather(const gathering *it, ivm_column_data *data)
     for (size_t i = 0; i < rows; i++) {
         const uint8_t *bytes;
         int32_t size;
-        if (offsets[i + 1] > offsets[i] && string_find(it, i, &bytes, &size)) {
+        if (!is_null(it, i) && string_find(it, i, &bytes, &size) && size > 0) {
             memcpy(made + offsets[i], bytes, (size_t)size);
         }
     }
