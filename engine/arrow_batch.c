@@ -83,6 +83,14 @@ static ivm_status field_read(const intake *it, const char *what, const char *nam
     return schema->dictionary ? ivm__arrow_dictionary_read(&in, &indexes, data) : ivm__arrow_read(&in, data);
 }
 
+/* Before anything is read of it. */
+static ivm_status schema_check(const char *table, const struct ArrowSchema *schema, ivm_error *error)
+{
+    char where[WHERE_SIZE];
+    (void)snprintf(where, sizeof where, "table %s", table);
+    return ivm__arrow_schema_check(schema, where, error);
+}
+
 static bool is_column(const intake *it, const char *name)
 {
     for (uint32_t c = 0; c < ivm__change_columns(it->table, it->change); c++) {
@@ -197,7 +205,7 @@ static ivm_status array_add(const intake *it)
 {
     ivm_rows rows = { .columns_count = ivm__change_columns(it->table, it->change) };
     IVM_TRY(options_check(it));
-    IVM_TRY(ivm__arrow_schema_check(it->schema, it->table->name, &it->batch->mistake));
+    IVM_TRY(schema_check(it->table->name, it->schema, &it->batch->mistake));
     IVM_TRY(array_check(it));
     IVM_TRY(fields_check(it));
     IVM_TRY(rows_check(it));
@@ -292,7 +300,7 @@ static ivm_status stream_take(intake *it, struct ArrowArrayStream *stream)
         return stream_fail(it, stream, "get_schema", code);
     }
     it->schema = &schema;
-    ivm_status status = ivm__arrow_schema_check(&schema, it->table->name, &it->batch->mistake);
+    ivm_status status = schema_check(it->table->name, &schema, &it->batch->mistake);
     if (status == IVM_OK) {
         status = arrays_take(it, stream);
     }
@@ -320,15 +328,17 @@ static ivm_status definitions_fill(const char *name, const struct ArrowSchema *s
                                    ivm_table_options *options, ivm_column_definition *columns, ivm_error *error)
 {
     size_t count = 0;
+    char where[WHERE_SIZE];
+    (void)snprintf(where, sizeof where, "table %s", name);
     for (int64_t i = 0; i < schema->n_children; i++) {
         const struct ArrowSchema *field = schema->children[i];
         ivm__arrow_form form, indexes;
         if (ivm__arrow_is_weight(field, arrow)) {
             continue;
         }
-        IVM_TRY(ivm__arrow_field_parse(field, name, &form, &indexes, error));
+        IVM_TRY(ivm__arrow_field_parse(field, where, &form, &indexes, error));
         if (form.layout == IVM__ARROW_NULLS) {
-            return ivm__fail(error, IVM_UNSUPPORTED, "%s: field %s is all null and makes a column of no type", name,
+            return ivm__fail(error, IVM_UNSUPPORTED, "table %s: field %s is all null and makes a column of no type", name,
                              ivm__arrow_name(field));
         }
         columns[count++] = (ivm_column_definition){ ivm__arrow_name(field), form.type, !(field->flags & ARROW_FLAG_NULLABLE) };
@@ -349,9 +359,9 @@ ivm_status ivm_table_create_arrow(ivm_engine *engine, const char *name, const st
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_table_create_arrow: %s",
                          engine && name ? "columns are the schema's" : "engine and name are wanted");
     }
-    IVM_TRY(ivm__arrow_schema_check(schema, name, error));
+    IVM_TRY(schema_check(name, schema, error));
     if (schema->n_children > IVM_TABLE_COLUMNS_MAX + 1) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "%s: a schema of %lld fields, at most %d are columns", name,
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "table %s: a schema of %lld fields, at most %d are columns", name,
                          (long long)schema->n_children, IVM_TABLE_COLUMNS_MAX);
     }
     size_t size = (size_t)schema->n_children * sizeof(ivm_column_definition);

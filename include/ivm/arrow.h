@@ -20,7 +20,8 @@
  *
  * A timestamp is an instant: a zone's name changes nothing, one without a zone is taken as UTC. Strings are bytes, as everywhere in ivm: nobody looks
  * whether they are UTF-8, on the way in or out; where others may not be trusted with what is none, ask for z. Half floats, times, durations,
- * intervals, fixed-size binary, nested types, run-end and extension layouts of those are unsupported; the message names field and format.
+ * intervals, fixed-size binary, nested types and run-ends are unsupported; the message names field and format. Metadata is not looked at: an extension
+ * type is what it is stored as.
  *
  * Validity is taken from the bitmap where there is one, whatever null_count says. What cannot be seen cannot be checked: that buffers are as long as
  * lengths and offsets say. */
@@ -131,7 +132,7 @@ IVM_API ivm_status ivm_table_create_arrow(ivm_engine *engine, const char *name, 
 
 /* Makes *stream one of a snapshot's rows, be they of a view, a table, or changes, from the first on, in the order of the cursor (ivm_snapshot_sort() first, where
  * an order is wanted, or equal rows of a bag as one). `options` may be NULL. Takes the snapshot, whatever the outcome, unless it is borrowed: it is closed when the
- * stream is released, at once where the call fails. The caller releases the stream. Arrays and schemas own what they show and outlive stream, snapshot and
+ * stream is released, at once where the call fails. The caller releases the stream, and before the engine is closed. Arrays and schemas own what they show and outlive stream, snapshot and
  * engine; their memory is of the engine's allocator, which must live as long, and is not in bytes_held. Cost: a copy of the rows, an array at a time.
  * The stream's calls give ENOMEM, EINVAL (a weight below 0 without a field for it) or EOVERFLOW (a string column of an array past 2 GB); its last error names the
  * row's weight; after one it gives the same again. One thread at a time, any.

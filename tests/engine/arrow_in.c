@@ -415,13 +415,13 @@ Test(engine_arrow_in, schemas_that_make_no_table)
     begin(IVM_INT64);
     arrow_case_init(&made, 0);
     arrow_case_field(&made, "a", "+l");
-    schema_refused(IVM_UNSUPPORTED, "of: field a is of Arrow's format \"+l\", which is not supported", NULL);
+    schema_refused(IVM_UNSUPPORTED, "table of: field a is of Arrow's format \"+l\", which is not supported", NULL);
     arrow_case_init(&made, 0);
     arrow_case_field(&made, "a", "n");
-    schema_refused(IVM_UNSUPPORTED, "of: field a is all null and makes a column of no type", NULL);
+    schema_refused(IVM_UNSUPPORTED, "table of: field a is all null and makes a column of no type", NULL);
     arrow_case_init(&made, 0);
     arrow_case_field(&made, "a", "d:76,10,256");
-    schema_refused(IVM_UNSUPPORTED, "of: field a is of Arrow's format \"d:76,10,256\", which is not supported", NULL);
+    schema_refused(IVM_UNSUPPORTED, "table of: field a is of Arrow's format \"d:76,10,256\", which is not supported", NULL);
     arrow_case_init(&made, 0);
     arrow_case_field(&made, "a", "l");
     const ivm_column_definition column = { "a", IVM_INT64 };
@@ -429,9 +429,9 @@ Test(engine_arrow_in, schemas_that_make_no_table)
                    &(ivm_table_options){ .columns = &column, .columns_count = 1 });
     arrow_case_init(&made, 0);
     made.schema.format = "l";
-    schema_refused(IVM_INVALID_ARGUMENT, "of: rows are a struct (format \"+s\"), not \"l\"", NULL);
+    schema_refused(IVM_INVALID_ARGUMENT, "table of: rows are a struct (format \"+s\"), not \"l\"", NULL);
     arrow_case_init(&made, 0);
     made.schema.release = NULL;
-    schema_refused(IVM_INVALID_ARGUMENT, "of: the schema was released", NULL);
+    schema_refused(IVM_INVALID_ARGUMENT, "table of: the schema was released", NULL);
     end();
 }

@@ -58,25 +58,25 @@ Test(engine_arrow_refused, schemas)
     begin();
     arrow_case_good(&made);
     made.schema.release = NULL;
-    refused(IVM_INVALID_ARGUMENT, "t: the schema was released");
+    refused(IVM_INVALID_ARGUMENT, "table t: the schema was released");
     arrow_case_good(&made);
     made.schema.format = "+w:3";
-    refused(IVM_INVALID_ARGUMENT, "t: rows are a struct (format \"+s\"), not \"+w:3\"");
+    refused(IVM_INVALID_ARGUMENT, "table t: rows are a struct (format \"+s\"), not \"+w:3\"");
     arrow_case_good(&made);
     made.schema.format = NULL;
-    refused(IVM_INVALID_ARGUMENT, "t: rows are a struct (format \"+s\"), not \"\"");
+    refused(IVM_INVALID_ARGUMENT, "table t: rows are a struct (format \"+s\"), not \"\"");
     arrow_case_good(&made);
     made.schema.dictionary = &made.schemas[0];
-    refused(IVM_INVALID_ARGUMENT, "t: rows are a struct (format \"+s\"), not \"+s\" with a dictionary");
+    refused(IVM_INVALID_ARGUMENT, "table t: rows are a struct (format \"+s\"), not \"+s\" with a dictionary");
     arrow_case_good(&made);
     made.schema.n_children = -1;
-    refused(IVM_INVALID_ARGUMENT, "t: a schema of -1 children");
+    refused(IVM_INVALID_ARGUMENT, "table t: a schema of -1 children");
     arrow_case_good(&made);
     made.schema.children = NULL;
-    refused(IVM_INVALID_ARGUMENT, "t: a schema of 3 children that are NULL");
+    refused(IVM_INVALID_ARGUMENT, "table t: a schema of 3 children that are NULL");
     arrow_case_good(&made);
     made.schema_children[1] = NULL;
-    refused(IVM_INVALID_ARGUMENT, "t: child 1 of the schema is NULL");
+    refused(IVM_INVALID_ARGUMENT, "table t: child 1 of the schema is NULL");
     arrow_case_good(&made);
     made.schemas[ARROW_FIELD_I].release = NULL;
     refused(IVM_INVALID_ARGUMENT, "table t, column i: the schema of field i was released");
@@ -85,7 +85,7 @@ Test(engine_arrow_refused, schemas)
     refused(IVM_INVALID_ARGUMENT, "table t, column i: the schema of field i has no format");
     arrow_case_good(&made);
     cr_assert_eq(ivm_batch_arrow(batch, table, IVM_INSERT, &made.array, NULL, NULL), IVM_INVALID_ARGUMENT);
-    cr_assert_str_eq(batch->mistake.message, "t: the schema is NULL");
+    cr_assert_str_eq(batch->mistake.message, "table t: the schema is NULL");
     end();
 }
 

@@ -132,7 +132,7 @@ Test(engine_arrow_taken, streams_that_fail)
     stream_refused(IVM_INVALID_ARGUMENT, "table t, column i: an array of 1 buffers, where its format has 2", 1);
     arrow_feed_init(&feed, arrow_case_good, 2);
     feed.cases[0].schema.format = "i";
-    stream_refused(IVM_INVALID_ARGUMENT, "t: rows are a struct (format \"+s\"), not \"i\"", 0);
+    stream_refused(IVM_INVALID_ARGUMENT, "table t: rows are a struct (format \"+s\"), not \"i\"", 0);
     arrow_feed_init(&feed, arrow_case_good, 1);
     cr_assert_eq(ivm_batch_arrow_stream(NULL, table, IVM_INSERT, &feed.stream, NULL), IVM_INVALID_ARGUMENT);
     cr_assert_eq(feed.released, 1);
