@@ -128,13 +128,63 @@ static struct ArrowArrayStream duckdb_stream(const char *sql)
     return stream;
 }
 
-/* Makes a table of DuckDB's of what a snapshot has. */
-static void duckdb_take(const char *create, ivm_snapshot *snapshot, const ivm_arrow_options *options)
-{
+/* ---- Ours into DuckDB -------------------------------------------------------------------------------------------------------------------- */
+
+/* A stream before ours: DuckDB's scan takes a schema that it never releases, so that schemas are lent and released here. */
+#define LENT_MAX 8
+typedef struct lender {
     struct ArrowArrayStream stream;
-    NEED(ivm_snapshot_arrow_stream(snapshot, options, &stream, &error) == IVM_OK);
+    struct ArrowSchema lent[LENT_MAX];
+    int count;
+} lender;
+
+static void lent_release(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+static int lender_schema(struct ArrowArrayStream *stream, struct ArrowSchema *schema)
+{
+    lender *it = stream->private_data;
+    NEED(it->count < LENT_MAX);
+    int code = it->stream.get_schema(&it->stream, &it->lent[it->count]);
+    if (code == 0) {
+        *schema = it->lent[it->count++];
+        schema->release = lent_release;
+    }
+    return code;
+}
+
+static int lender_next(struct ArrowArrayStream *stream, struct ArrowArray *array)
+{
+    lender *it = stream->private_data;
+    return it->stream.get_next(&it->stream, array);
+}
+
+static const char *lender_error(struct ArrowArrayStream *stream)
+{
+    lender *it = stream->private_data;
+    return it->stream.get_last_error(&it->stream);
+}
+
+static void lender_release(struct ArrowArrayStream *stream)
+{
+    lender *it = stream->private_data;
+    for (int i = 0; i < it->count; i++) {
+        it->lent[i].release(&it->lent[i]);
+    }
+    it->stream.release(&it->stream);
+    stream->release = NULL;
+}
+
+/* Runs a statement over what a snapshot has, which is there as "incoming". */
+static void duckdb_take(const char *sql, ivm_snapshot *snapshot, const ivm_arrow_options *options)
+{
+    lender ours = { .count = 0 };
+    struct ArrowArrayStream stream = { lender_schema, lender_next, lender_error, lender_release, &ours };
+    NEED(ivm_snapshot_arrow_stream(snapshot, options, &ours.stream, &error) == IVM_OK);
     NEED(duckdb.arrow_scan(connection, "incoming", &stream) == 0);
-    (void)run(create);
+    (void)run(sql);
     (void)run("DROP VIEW incoming");
     stream.release(&stream);
 }
