@@ -223,13 +223,14 @@ static ivm_status array_add(const intake *it)
 }
 
 /* Takes the array into the batch, or releases it. */
-static ivm_status array_take(intake *it, struct ArrowArray *array)
+static ivm_status array_take(const intake *it, struct ArrowArray *array)
 {
     ivm_status status = ivm__batch_accepts(it->batch, it->table, it->change);
     kept_array *kept = NULL;
-    it->array = array;
+    intake with = *it;
+    with.array = array;
     if (status == IVM_OK) {
-        status = array_add(it);
+        status = array_add(&with);
     }
     if (status == IVM_OK && array->length > 0) {
         kept = (kept_array *)ivm__batch_hold(it->batch, sizeof *kept);
@@ -265,7 +266,7 @@ static ivm_status stream_fail(const intake *it, struct ArrowArrayStream *stream,
                      it->table->name, call, code, said ? said : "no reason given");
 }
 
-static ivm_status arrays_take(intake *it, struct ArrowArrayStream *stream)
+static ivm_status arrays_take(const intake *it, struct ArrowArrayStream *stream)
 {
     int64_t rows = 0;
     for (;;) {
@@ -287,7 +288,7 @@ static ivm_status arrays_take(intake *it, struct ArrowArrayStream *stream)
     }
 }
 
-static ivm_status stream_take(intake *it, struct ArrowArrayStream *stream)
+static ivm_status stream_take(const intake *it, struct ArrowArrayStream *stream)
 {
     struct ArrowSchema schema = { .release = NULL };
     IVM_TRY(ivm__batch_accepts(it->batch, it->table, it->change));
@@ -299,10 +300,11 @@ static ivm_status stream_take(intake *it, struct ArrowArrayStream *stream)
     if (code) {
         return stream_fail(it, stream, "get_schema", code);
     }
-    it->schema = &schema;
+    intake with = *it;
+    with.schema = &schema;
     ivm_status status = schema_check(it->table->name, &schema, &it->batch->mistake);
     if (status == IVM_OK) {
-        status = arrays_take(it, stream);
+        status = arrays_take(&with, stream);
     }
     if (schema.release) {
         schema.release(&schema);
