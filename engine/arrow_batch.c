@@ -147,6 +147,10 @@ static ivm_status options_check(const intake *it)
         return ivm__fail(&it->batch->mistake, IVM_INVALID_ARGUMENT, "table %s, weight %s: weights are for IVM_WEIGHTED alone",
                          it->table->name, it->options->weight);
     }
+    if (has_weights(it->options) && is_column(it, it->options->weight)) {
+        return ivm__fail(&it->batch->mistake, IVM_INVALID_ARGUMENT, "table %s, weight %s: a column has this name", it->table->name,
+                         it->options->weight);
+    }
     return IVM_OK;
 }
 

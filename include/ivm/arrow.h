@@ -1,5 +1,5 @@
-/* Arrow: batches from, and snapshots as, arrays and streams of Arrow's C data and C stream interfaces. Nothing of Arrow is needed: the three structs below are
- * the whole interface.
+/* Arrow: batches from, and snapshots as, arrays and streams of Arrow's C data and C stream interfaces. Nothing of Arrow is needed: the three structs
+ * below are the whole interface.
  *
  *     ivm_batch_arrow(batch, sales, IVM_INSERT, &array, &schema, NULL);              a record batch: a struct array, a field a column
  *     ivm_batch_arrow_stream(batch, sales, IVM_INSERT, &stream, NULL);               all that a stream has
@@ -79,16 +79,16 @@ struct ArrowArrayStream {
 
 /* ---- Options --------------------------------------------------------------------------------------------------------------------- */
 
-/* `weight`: the field that has the rows' weights. NULL or "": there is none. In: an integer without nulls, for IVM_WEIGHTED alone (invalid_argument else); without
- * it a row counts once. Out: an int64, behind the columns; without it a row is repeated as often as its weight says, and one of a weight below 0
- * ends the stream (EINVAL).
+/* `weight`: the field that has the rows' weights. NULL or "": there is none. In: an integer without nulls, for IVM_WEIGHTED alone (invalid_argument
+ * else); without it a row counts once. Out: an int64, behind the columns; without it a row is repeated as often as its weight says, and one of a
+ * weight below 0 ends the stream (EINVAL).
  * `fields_ignored`: in: a field that is no column of the table is passed over, instead of being a type_mismatch.
  * `view`, `table`, `names`: out: where the fields' names come from: the columns of a view or table, or `names`, one a column; the first that is given
  * counts, last of all "column_0" and so on. Copied by the call.
  * `chunk_rows`: out: rows an array at most; 0: 65536. Fewer where strings come to 2 GB.
  * `strings_binary`: out: strings as z (binary) instead of u.
- * `borrowed`: out: the snapshot stays the caller's, who keeps it open until the stream is released, and does nothing else with it meanwhile. For the changes
- * that a callback is told. */
+ * `borrowed`: out: the snapshot stays the caller's, who keeps it open until the stream is released, and does nothing else with it meanwhile. For the
+ * changes that a callback is told. */
 typedef struct ivm_arrow_options {
     uint32_t version; /* IVM_ARROW_OPTIONS_VERSION; 0 means 1 */
     const char *weight;
@@ -104,40 +104,45 @@ typedef struct ivm_arrow_options {
 
 /* ---- In -------------------------------------------------------------------------------------------------------------------------- */
 
-/* Adds the rows of an array to a batch, as ivm_batch_columns() does. Its schema is a struct; fields are found by name, in any order: all columns of the table (of
- * its key for IVM_DELETE_KEY), and no others. `options` may be NULL.
- * Takes the array, whatever the outcome: array->release is NULL when the call returns. Buffers are read in place where the table above says so, until the
- * batch is pushed or freed: then the array is released, once, by the thread that does it and outside any lock; at once where the call fails or there are no rows. The schema
- * stays the caller's and is not needed after the call. Cost: as ivm_batch_columns(), and a pass over each column that is converted.
- * Mistakes are remembered, as all of a batch: unsupported (a type), type_mismatch (a field that is missing, twice there, too many or of another type; a value that
- * the column cannot have exactly: the message names column and row), null_violation (a weight or a whole row that is null), invalid_argument (an array or schema
- * that was released, or is not built as Arrow says: lengths, offsets, buffers, children, views and dictionary indexes), overflow (rows; strings of more than
- * 2 GB that are converted), out_of_memory. */
+/* Adds the rows of an array to a batch, as ivm_batch_columns() does. Its schema is a struct; fields are found by name, in any order: all columns of
+ * the table (of its key for IVM_DELETE_KEY), and no others. `options` may be NULL.
+ * Takes the array, whatever the outcome: array->release is NULL when the call returns. Buffers are read in place where the table above says so, until
+ * the batch is pushed or freed: then the array is released, once, by the thread that does it and outside any lock; at once where the call fails or
+ * there are no rows. The schema stays the caller's and is not needed after the call. Cost: as ivm_batch_columns(), and a pass over each column that is
+ * converted.
+ * Mistakes are remembered, as all of a batch: unsupported (a type), type_mismatch (a field that is missing, twice there, too many or of another type; a
+ * value that the column cannot have exactly: the message names column and row), null_violation (a weight or a whole row that is null),
+ * invalid_argument (an array or schema that was released, or is not built as Arrow says: lengths, offsets, buffers, children, views and dictionary
+ * indexes; a field of weights that is a column), overflow (rows; strings of more than 2 GB that are converted), out_of_memory. What is read in place
+ * is judged by the push, offsets of strings among it. */
 IVM_API ivm_status ivm_batch_arrow(ivm_batch *batch, ivm_table *table, ivm_change change, struct ArrowArray *array,
                                    const struct ArrowSchema *schema, const ivm_arrow_options *options);
 
-/* The same for each array of a stream, to its end. Takes the stream, whatever the outcome: it is released before the call returns, its arrays as above. What was added before one failed
- * counts for nothing: the batch is mistaken. Codes: those above, and io where the stream failed: the message has its number and what it said. */
+/* The same for each array of a stream, to its end. Takes the stream, whatever the outcome: it is released before the call returns, its arrays as
+ * above. What was added before one failed counts for nothing: the batch is mistaken. Codes: those above, and io where the stream failed (out_of_memory
+ * where it says ENOMEM): the message has its number and what it said. */
 IVM_API ivm_status ivm_batch_arrow_stream(ivm_batch *batch, ivm_table *table, ivm_change change, struct ArrowArrayStream *stream,
                                           const ivm_arrow_options *options);
 
-/* Declares a table with a column for each field of a schema, but for that of weights: of the type in whose line the field's format stands above, not_null where the
- * field is not nullable. `options` say the rest and have no columns of their own; they and `arrow` may be NULL. The schema stays the caller's. Codes: those of
- * ivm_table_create(), and unsupported (a field's type), invalid_argument (a schema that is no struct or was released; columns in `options`). */
+/* Declares a table with a column for each field of a schema, but for that of weights: of the type in whose line the field's format stands above,
+ * not_null where the field is not nullable. `options` say the rest and have no columns of their own; they and `arrow` may be NULL. The schema stays the
+ * caller's. Codes: those of ivm_table_create(), and unsupported (a field's type), invalid_argument (a schema that is no struct or was released; columns
+ * in `options`). */
 IVM_API ivm_status ivm_table_create_arrow(ivm_engine *engine, const char *name, const struct ArrowSchema *schema,
                                           const ivm_table_options *options, const ivm_arrow_options *arrow, ivm_table **table,
                                           ivm_error *error) IVM_MUST_CHECK;
 
 /* ---- Out ------------------------------------------------------------------------------------------------------------------------- */
 
-/* Makes *stream one of a snapshot's rows, be they of a view, a table, or changes, from the first on, in the order of the cursor (ivm_snapshot_sort() first, where
- * an order is wanted, or equal rows of a bag as one). `options` may be NULL. Takes the snapshot, whatever the outcome, unless it is borrowed: it is closed when the
- * stream is released, at once where the call fails. The caller releases the stream, and before the engine is closed. Arrays and schemas own what they show and outlive stream, snapshot and
- * engine; their memory is of the engine's allocator, which must live as long, and is not in bytes_held. Cost: a copy of the rows, an array at a time.
- * The stream's calls give ENOMEM, EINVAL (a weight below 0 without a field for it) or EOVERFLOW (a string column of an array past 2 GB); its last error names the
- * row's weight; after one it gives the same again. One thread at a time, any.
- * Codes: invalid_argument (names that are not as many as the columns, a view or table of other columns, a weight's name that is a column's, no stream),
- * out_of_memory. */
+/* Makes *stream one of a snapshot's rows, be they of a view, a table, or changes, from the first on, in the order of the cursor (ivm_snapshot_sort()
+ * first, where an order is wanted, or equal rows of a bag as one). `options` may be NULL. Takes the snapshot, whatever the outcome, unless it is
+ * borrowed: it is closed when the stream is released, at once where the call fails. The caller releases the stream, and before the engine is closed.
+ * Arrays and schemas own what they show and outlive stream, snapshot and engine; their memory is of the engine's allocator, which must live as long,
+ * and is not in bytes_held. Cost: a copy of the rows, an array at a time.
+ * The stream's calls give ENOMEM, EINVAL (a weight below 0 without a field for it; its last error names the weight) or EOVERFLOW (a row that fits no
+ * array); get_next gives the same again after one. One thread at a time, any.
+ * Codes: invalid_argument (a name that is NULL, a view or table of other columns, a weight's name that is a column's, no stream), unsupported (options
+ * of a newer version), out_of_memory. */
 IVM_API ivm_status ivm_snapshot_arrow_stream(ivm_snapshot *snapshot, const ivm_arrow_options *options, struct ArrowArrayStream *stream,
                                              ivm_error *error) IVM_MUST_CHECK;
 

@@ -419,6 +419,8 @@ Test(engine_arrow_refused, weights)
     arrow_case_good(&made);
     refused_with(IVM_WEIGHTED, &options, IVM_TYPE_MISMATCH, "table t, weight w: no field of this name");
     arrow_case_good(&made);
+    refused_with(IVM_WEIGHTED, &(ivm_arrow_options){ .weight = "i" }, IVM_INVALID_ARGUMENT, "table t, weight i: a column has this name");
+    arrow_case_good(&made);
     struct ArrowArray *w = arrow_case_field(&made, "w", "l");
     arrow_case_buffer(&made, w, &(uint8_t){ 3 }, 1);
     arrow_case_buffer(&made, w, (int64_t[]){ 1, 1, 1 }, 24);
