@@ -66,6 +66,32 @@ Test(engine_arrow_taken, taken_whatever_the_outcome)
     cr_assert(test_allocator_is_clean(&counted));
 }
 
+static void (*release_before)(struct ArrowArray *array);
+static ivm_status status_inside;
+
+static void release_asking(struct ArrowArray *array)
+{
+    size_t size;
+    status_inside = ivm_engine_position(engine, NULL, 0, &size, NULL);
+    release_before(array);
+}
+
+/* Whoever releases an array of his may call the engine. */
+Test(engine_arrow_taken, released_outside_any_lock)
+{
+    begin();
+    arrow_case_good(&made);
+    release_before = made.array.release;
+    made.array.release = release_asking;
+    status_inside = IVM_IN_USE;
+    cr_assert_eq(ivm_batch_arrow(batch, table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_OK);
+    cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), IVM_OK, "%s", error.message);
+    cr_assert_eq(made.released, 1);
+    cr_assert_eq(status_inside, IVM_OK);
+    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
+    end();
+}
+
 /* ---- Streams ----------------------------------------------------------------------------------------------------------------------------- */
 
 static void stream_refused(ivm_status status, const char *message, int arrays_given)
