@@ -49,6 +49,7 @@ static const planned_run runs[] = {
     { "memory", "memory --kept 200000 --rows 2000000" },
     { "operators", "operators --few 2000 --many 50000 --changes 100" },
     { "checkpoint", "checkpoint --rows 100000 --products 5000 --runs 2" },
+    { "arrow", "arrow --rows 100000 --runs 2" },
 };
 
 static int run_start(const char *words, bool json)

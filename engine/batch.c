@@ -40,9 +40,29 @@ void ivm_batch_free(ivm_batch *batch)
         next = stated->next;
         ivm__release(&batch->memory, stated, sizeof *stated);
     }
+    for (ivm__kept *held = batch->held, *next; held; held = next) {
+        next = held->next;
+        if (held->release) {
+            held->release(held);
+        }
+        ivm__release(&batch->memory, held, held->size);
+    }
     assert(atomic_load(&batch->memory.bytes_held) == 0);
     ivm_allocator allocator = batch->memory.allocator;
     allocator.release(allocator.context, batch, sizeof *batch);
+}
+
+ivm__kept *ivm__batch_hold(ivm_batch *batch, size_t size)
+{
+    assert(size >= sizeof(ivm__kept));
+    ivm__kept *held = ivm__allocate(&batch->memory, size);
+    if (!held) {
+        (void)ivm__fail_memory(&batch->mistake);
+        return NULL;
+    }
+    *held = (ivm__kept){ .next = batch->held, .size = size };
+    batch->held = held;
+    return held;
 }
 
 ivm_status ivm__batch_accepts(ivm_batch *batch, const ivm_table *table, ivm_change change)

@@ -24,6 +24,13 @@ typedef struct ivm__stated {
     struct ivm__stated *next;
 } ivm__stated;
 
+/* The head of a block that a batch keeps until it is freed, in whose time `release` (NULL: nothing) lets go of what the block holds. */
+typedef struct ivm__kept {
+    struct ivm__kept *next;
+    size_t size; /* of the block */
+    void (*release)(struct ivm__kept *held);
+} ivm__kept;
+
 #define IVM__BATCH_OPEN 8u
 
 struct ivm_batch {
@@ -32,6 +39,7 @@ struct ivm_batch {
     ivm__part *parts, *parts_last;
     ivm__part *open[IVM__BATCH_OPEN]; /* by table id: the last part of a table, to which rows are added while they may be */
     ivm__stated *stated;
+    ivm__kept *held; /* what borrowed arrays lie in, where that is the batch's to let go */
     bool positioned;
     uint32_t position_size;
     uint8_t position[IVM_POSITION_SIZE_MAX];
@@ -42,6 +50,8 @@ struct ivm_batch {
 ivm_status ivm__batch_accepts(ivm_batch *batch, const ivm_table *table, ivm_change change) IVM_MUST_CHECK;
 /* Adds an empty part with room for the columns that the change takes. NULL: out of memory, remembered. */
 ivm__part *ivm__batch_part(ivm_batch *batch, ivm_table *table, ivm_change change);
+/* A block of so many bytes with its head, aligned to 16, not cleared behind it. NULL: out of memory, remembered. */
+ivm__kept *ivm__batch_hold(ivm_batch *batch, size_t size);
 /* The engine's position becomes the batch's, if it has one. */
 void ivm__position_commit(ivm_engine *engine, const ivm_batch *batch);
 void ivm__owned_free(ivm__memory *memory, struct ivm__owned_rows *owned); /* NULL is fine */
