@@ -1,6 +1,6 @@
 /* Eight threads that push to one durable engine: their pushes share syncs, each gets its own status and statistics, a batch that is refused hurts no
  * other, callbacks see every push in its order, and what was acknowledged is there again, with checkpoints made meanwhile or without. Readers beside them take
- * what is on the disk, and its strings stay as long as they have it. Then a sync that fails for several pushes at once: none is
+ * what is on the disk, and its strings stay as long as they have it; who cancels one ends no other. Then a sync that fails for several pushes at once: none is
  * acknowledged, the engine gives nothing out any more, and the directory has all or some of them. */
 #include <errno.h>
 #include <pthread.h>
