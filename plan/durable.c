@@ -149,7 +149,7 @@ ivm_status ivm_durable_open(const char *directory, const ivm_durable_options *op
 
 ivm_status ivm_durable_sync(ivm_engine *engine, ivm_error *error)
 {
-    ivm__durable *it;
+    ivm__durable *it = NULL;
     IVM_TRY(ivm__durable_of(engine, "ivm_durable_sync", &it, error));
     IVM_TRY(ivm__engine_enter(engine, error));
     ivm_status status = ivm__log_sync(it->log, error);
@@ -159,7 +159,7 @@ ivm_status ivm_durable_sync(ivm_engine *engine, ivm_error *error)
 
 ivm_status ivm_durable_state(ivm_engine *engine, ivm_durable_status *status, ivm_error *error)
 {
-    ivm__durable *it;
+    ivm__durable *it = NULL;
     IVM_TRY(ivm__durable_of(engine, "ivm_durable_state", &it, error));
     if (!status || status->version > IVM_DURABLE_STATUS_VERSION) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_durable_state: a status of version %u is wanted", IVM_DURABLE_STATUS_VERSION);
