@@ -188,10 +188,12 @@ static bool has_room(const ivm__index *index, uint64_t needed, uint64_t ids_end)
 }
 
 /* The same for as many as there can be while larger ones are filled. */
-static bool has_room_meanwhile(const ivm__index *index, uint64_t needed, uint64_t ids_end)
+static bool has_room_meanwhile(const ivm__index *index, uint64_t rows)
 {
+    uint64_t needed = index->used + rows, ids_end = index->store->rows_end + rows;
     uint64_t limit = ivm__slots_limit(index->slots_capacity, index->narrow != NULL) + index->slots_capacity / 16;
-    return is_large(index->slots_capacity) && needed <= limit && (!index->narrow || ids_end < (uint64_t)1 << index->row_bits);
+    bool few = rows <= index->slots_capacity / 64; /* more take longer than all slots do to move */
+    return is_large(index->slots_capacity) && few && needed <= limit && (!index->narrow || ids_end < (uint64_t)1 << index->row_bits);
 }
 
 /* Other slots than these for so many rows of ids below this. */
@@ -215,13 +217,13 @@ ivm_status ivm__slots_reserve(ivm__index *index, uint64_t rows)
 {
     uint64_t needed = index->used + rows, ids_end = index->store->rows_end + rows;
     if (ivm__unlikely(index->larger != NULL)) {
-        larger_move(index, has_room_meanwhile(index, needed, ids_end) ? ivm__moved_for(rows) : UINT64_MAX);
+        larger_move(index, has_room_meanwhile(index, rows) ? ivm__moved_for(rows) : UINT64_MAX);
     }
     if (index->larger || has_room(index, needed, ids_end)) {
         return IVM_OK;
     }
     IVM_TRY(larger_begin(index, rows));
-    if (!has_room_meanwhile(index, needed, ids_end)) {
+    if (!has_room_meanwhile(index, rows)) {
         larger_move(index, UINT64_MAX);
     }
     return IVM_OK;
