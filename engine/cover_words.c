@@ -331,7 +331,8 @@ static void larger_move(ivm__cover_words *it, uint64_t slots)
 ivm_status ivm__cover_words_reserve(ivm__cover_words *it, uint64_t rows)
 {
     uint64_t needed = it->used + rows, capacity = capacity_for(needed);
-    bool meanwhile = it->capacity >= IVM__GROWN_BESIDE_MIN && rows <= it->capacity / 64 && needed <= (uint64_t)it->capacity * 33 / 50 + it->capacity / 16;
+    bool meanwhile = it->capacity >= IVM__GROWN_BESIDE_MIN && rows <= it->capacity / 64 &&
+                     needed <= (uint64_t)it->capacity * 33 / 50 + it->capacity / 16;
     if (ivm__unlikely(it->larger != NULL)) {
         larger_move(it, meanwhile ? ivm__moved_for(rows) : UINT64_MAX);
     }
