@@ -170,7 +170,10 @@ static bool column_add(ivm__arrow_column *column, const ivm_column_data *data, s
         return true;
     }
     size_t width = values_size(column->type, 1);
-    memcpy(column->values + at * width, (const uint8_t *)data->values + from * width, count * width);
+    assert(count == 0 || data->values);
+    if (data->values) {
+        memcpy(column->values + at * width, (const uint8_t *)data->values + from * width, count * width);
+    }
     return true;
 }
 
