@@ -139,16 +139,6 @@ static ivm_status begin(reading *it)
 
 /* ---- Sections ------------------------------------------------------------------------------------------------------------------------------ */
 
-/* What the engine's own code fails with for lack of memory is told here. */
-static ivm_status section_end(reading *it, ivm_status status)
-{
-    if (status == IVM_OUT_OF_MEMORY) {
-        return ivm__fail_memory(it->error);
-    }
-    IVM_TRY(ivm__block_reader_place(&it->reader, status));
-    return ivm__block_reader_end(&it->reader);
-}
-
 static ivm_status came_take(const reading *it, const ivm__bytes *bytes)
 {
     ivm__decode decode = { .at = bytes->at, .left = bytes->size };
@@ -165,32 +155,6 @@ static ivm_status came_read(reading *it)
     ivm_status status = ivm__section_read(&it->reader, IVM__SECTION_STATE, UINT32_MAX, &bytes);
     if (status == IVM_OK) {
         status = ivm__block_reader_place(&it->reader, came_take(it, &bytes));
-    }
-    ivm__bytes_deinit(&bytes);
-    return status;
-}
-
-/* The shared stream's. A catalog declared from it is taken for what the stream says. */
-static ivm_status catalog_take(reading *it, const ivm__bytes *bytes)
-{
-    ivm_engine *engine = it->engine;
-    if (ivm__catalog_fingerprint(bytes->at, bytes->size) != it->reader.head.fingerprint) {
-        return ivm__fail(it->error, IVM_CORRUPT, "the catalog is not the one that the head tells of");
-    }
-    if (engine->tables || engine->views) {
-        return ivm__catalog_compare(engine, bytes->at, bytes->size, it->error);
-    }
-    IVM_TRY(ivm__catalog_decode(engine, bytes->at, bytes->size, it->error));
-    it->restore->declared = true;
-    return IVM_OK;
-}
-
-static ivm_status catalog_read(reading *it)
-{
-    ivm__bytes bytes;
-    ivm_status status = ivm__section_read(&it->reader, IVM__SECTION_CATALOG, UINT32_MAX, &bytes);
-    if (status == IVM_OK) {
-        status = ivm__block_reader_place(&it->reader, catalog_take(it, &bytes));
     }
     ivm__bytes_deinit(&bytes);
     return status;
@@ -226,7 +190,7 @@ static ivm_status frontier_read(reading *it, const ivm__frontier *frontier)
     ivm__frontier_holding held = ivm__frontier_holds(in.to);
     ivm__row_shape shape = ivm__holding_shape(held.store->layout, held.columns_count);
     IVM_TRY(ivm__block_reader_begin(&it->reader, ivm__holding_section(frontier->view_ordinal, frontier->place, 0)));
-    return section_end(it, ivm__rows_load(&it->reader.feed, it->step.scratch, it->step.texts, &shape, frontier_take, &in));
+    return ivm__section_end(&it->reader, ivm__rows_load(&it->reader.feed, it->step.scratch, it->step.texts, &shape, frontier_take, &in));
 }
 
 /* ---- Streams ---------------------------------------------------------------------------------------------------------------------------------- */
@@ -238,13 +202,14 @@ static ivm_status shared_read(reading *it, const uint8_t *position, size_t posit
     if (restore->shared) {
         return ivm__fail(it->error, IVM_ALREADY_EXISTS, "the shared stream was read before");
     }
-    IVM_TRY(catalog_read(it));
+    IVM_TRY(ivm__section_catalog_read(&it->reader, it->engine, &restore->declared));
     IVM_TRY(begin(it));
     IVM_TRY(came_read(it));
     for (const ivm_table *table = it->engine->tables; table; table = table->next, nth++) {
         if (!table->partitioned && !table->transient) {
             IVM_TRY(ivm__block_reader_begin(&it->reader, (ivm__section){ IVM__SECTION_ROWS, nth, 0 }));
-            IVM_TRY(section_end(it, ivm__table_load(table, &it->step, &it->reader.feed, NULL, 0, &restore->beside.tables[nth])));
+            IVM_TRY(
+                ivm__section_end(&it->reader, ivm__table_load(table, &it->step, &it->reader.feed, NULL, 0, &restore->beside.tables[nth])));
         }
     }
     IVM_TRY(ivm__block_reader_finish(&it->reader));
@@ -289,7 +254,7 @@ static ivm_status partition_read(reading *it)
         if (table->partitioned) {
             ivm__table_rows *rows = &restore->beside.tables[nth];
             IVM_TRY(ivm__block_reader_begin(&it->reader, (ivm__section){ IVM__SECTION_ROWS, nth, 0 }));
-            IVM_TRY(section_end(it, ivm__table_part_load(table, &it->step, &it->reader.feed, partition, rows)));
+            IVM_TRY(ivm__section_end(&it->reader, ivm__table_part_load(table, &it->step, &it->reader.feed, partition, rows)));
         }
     }
     IVM_TRY(ivm__block_reader_finish(&it->reader));

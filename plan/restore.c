@@ -6,7 +6,6 @@
  *
  * Whatever fails frees what was made, the catalog too where it was declared. Sections come in the order in which checkpoint.c writes
  * them. */
-#include "catalog_view.h"
 #include "ivm/checkpoint.h"
 #include "loader.h"
 #include "restore_swap.h"
@@ -26,32 +25,6 @@ typedef struct restoring {
 
 /* ---- Sections of bytes -------------------------------------------------------------------------------------------------------------- */
 
-/* A catalog declared from the stream is compared as well: what follows is of this one. */
-static ivm_status catalog_take(restoring *it, const ivm__bytes *bytes)
-{
-    ivm_engine *engine = it->engine;
-    if (ivm__catalog_fingerprint(bytes->at, bytes->size) != it->reader.head.fingerprint) {
-        return ivm__fail(it->error, IVM_CORRUPT, "the catalog is not the one that the head tells of");
-    }
-    if (engine->tables || engine->views) {
-        return ivm__catalog_compare(engine, bytes->at, bytes->size, it->error);
-    }
-    IVM_TRY(ivm__catalog_decode(engine, bytes->at, bytes->size, it->error));
-    it->declared = true;
-    return IVM_OK;
-}
-
-static ivm_status catalog_read(restoring *it)
-{
-    ivm__bytes bytes;
-    ivm_status status = ivm__section_read(&it->reader, IVM__SECTION_CATALOG, UINT32_MAX, &bytes);
-    if (status == IVM_OK) {
-        status = ivm__block_reader_place(&it->reader, catalog_take(it, &bytes));
-    }
-    ivm__bytes_deinit(&bytes);
-    return status;
-}
-
 static ivm_status state_read(restoring *it)
 {
     ivm__bytes bytes;
@@ -67,23 +40,13 @@ static ivm_status state_read(restoring *it)
 
 /* ---- Sections of rows --------------------------------------------------------------------------------------------------------------- */
 
-/* What the engine's own code fails with for lack of memory is told here. */
-static ivm_status section_end(restoring *it, ivm_status status)
-{
-    if (status == IVM_OUT_OF_MEMORY) {
-        return ivm__fail_memory(it->error);
-    }
-    IVM_TRY(ivm__block_reader_place(&it->reader, status));
-    return ivm__block_reader_end(&it->reader);
-}
-
 static ivm_status tracks_read(restoring *it)
 {
     uint32_t nth = 0;
     for (const ivm_fact *fact = it->engine->facts; fact; fact = fact->next, nth++) {
         if (fact->track) {
             IVM_TRY(ivm__block_reader_begin(&it->reader, (ivm__section){ IVM__SECTION_TRACK, nth, 0 }));
-            IVM_TRY(section_end(it, ivm__track_load(fact, &it->step, &it->reader.feed, &it->beside.tracks[nth])));
+            IVM_TRY(ivm__section_end(&it->reader, ivm__track_load(fact, &it->step, &it->reader.feed, &it->beside.tracks[nth])));
         }
     }
     return IVM_OK;
@@ -110,7 +73,7 @@ static ivm_status pending_read(restoring *it)
             ivm__pending *made = &it->beside.views[nth].pending[i];
             ivm__layout *like = source_layout(it, view->pending[i].source);
             IVM_TRY(ivm__block_reader_begin(&it->reader, (ivm__section){ IVM__SECTION_PENDING, nth, i }));
-            IVM_TRY(section_end(it, ivm__pending_load(like, &it->step, &it->reader.feed, made)));
+            IVM_TRY(ivm__section_end(&it->reader, ivm__pending_load(like, &it->step, &it->reader.feed, made)));
         }
     }
     return IVM_OK;
@@ -141,7 +104,7 @@ static ivm_status tables_read(restoring *it)
     for (const ivm_table *table = it->engine->tables; table; table = table->next, nth++) {
         uint32_t count = late_list(it, table, late);
         IVM_TRY(ivm__block_reader_begin(&it->reader, (ivm__section){ IVM__SECTION_ROWS, nth, 0 }));
-        IVM_TRY(section_end(it, ivm__table_load(table, &it->step, &it->reader.feed, late, count, &it->beside.tables[nth])));
+        IVM_TRY(ivm__section_end(&it->reader, ivm__table_load(table, &it->step, &it->reader.feed, late, count, &it->beside.tables[nth])));
     }
     return IVM_OK;
 }
@@ -195,7 +158,7 @@ static ivm_status whole_read(restoring *it)
         return ivm__fail(it->error, IVM_INVALID_ARGUMENT, "a checkpoint by partitions: ivm_restore_open() and ivm_restore_read() take it");
     }
     IVM_TRY(ivm__section_position_read(&it->reader, position, &size));
-    IVM_TRY(catalog_read(it));
+    IVM_TRY(ivm__section_catalog_read(&it->reader, it->engine, &it->declared));
     IVM_TRY(ivm__beside_make(&it->beside, it->engine, &it->engine->arena, it->error));
     memcpy(it->beside.position, position, sizeof position);
     it->beside.position_size = (uint32_t)size;
