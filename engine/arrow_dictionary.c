@@ -154,7 +154,7 @@ static ivm_status gather(const gathering *it, ivm_column_data *data)
     if (it->in->type == IVM_STRING) {
         return strings_gather(it, data);
     }
-    return it->in->type == IVM_BOOL ? bits_gather(it, data) : fixed_gather(it, ivm__arrow_width(it->in->type), data);
+    return it->in->type == IVM_BOOL ? bits_gather(it, data) : fixed_gather(it, ivm__array_width(it->in->type), data);
 }
 
 /* ---- Together -------------------------------------------------------------------------------------------------------------------------------- */

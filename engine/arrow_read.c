@@ -145,7 +145,7 @@ static bool whole_put(const ivm__arrow_reading *in, ivm__wide number, uint8_t *t
     if (!rescale(&number, in->form.scale, decimal ? IVM_TYPE_SCALE(in->type) : 0)) {
         return false;
     }
-    memcpy(to, &number, ivm__arrow_width(in->type));
+    memcpy(to, &number, ivm__array_width(in->type));
     return decimal ? ivm__decimal_fits(number, IVM_TYPE_PRECISION(in->type)) : number == (int64_t)number;
 }
 
@@ -165,7 +165,7 @@ static bool ticks_put(const ivm__arrow_reading *in, const uint8_t *value, uint8_
     if (ticks % in->form.divisor || __builtin_mul_overflow(ticks / in->form.divisor, in->form.multiplier, &ticks)) {
         return false;
     }
-    memcpy(to, &ticks, ivm__arrow_width(in->type)); /* the lowest bytes */
+    memcpy(to, &ticks, ivm__array_width(in->type)); /* the lowest bytes */
     return in->type == IVM_TIMESTAMP || ticks == (int32_t)ticks;
 }
 
@@ -186,7 +186,7 @@ static bool value_put(const ivm__arrow_reading *in, const uint8_t *values, size_
 static ivm_status numbers_read(const ivm__arrow_reading *in, ivm_column_data *data)
 {
     const uint8_t *values = in->array->buffers[1];
-    size_t first = (size_t)in->array->offset + in->at, width = ivm__arrow_width(in->type);
+    size_t first = (size_t)in->array->offset + in->at, width = ivm__array_width(in->type);
     uint8_t *validity, *made = ivm__arrow_block(in->batch, in->rows * width);
     if (!made) {
         return IVM_OUT_OF_MEMORY;
@@ -207,7 +207,7 @@ static ivm_status numbers_read(const ivm__arrow_reading *in, ivm_column_data *da
 static ivm_status nulls_read(const ivm__arrow_reading *in, ivm_column_data *data)
 {
     bool strings = in->type == IVM_STRING;
-    size_t width = ivm__arrow_width(in->type);
+    size_t width = ivm__array_width(in->type);
     uint8_t *validity = ivm__arrow_block(in->batch, (in->rows + 7) / 8);
     uint8_t *values =
         validity ? ivm__arrow_block(in->batch, strings ? (in->rows + 1) * sizeof(int32_t) : in->rows * (width ? width : 1)) : NULL;

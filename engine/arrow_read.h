@@ -42,20 +42,5 @@ static inline bool ivm__arrow_bit(const uint8_t *bits, size_t at)
 {
     return bits[at >> 3] >> (at & 7) & 1;
 }
-/* Bytes of one of a column's values as batches have them; 0: bits, or strings. */
-static inline uint32_t ivm__arrow_width(ivm_type type)
-{
-    switch (IVM_TYPE_KIND(type)) {
-    case IVM_BOOL:
-    case IVM_STRING:
-        return 0;
-    case IVM_DATE:
-        return sizeof(int32_t);
-    case IVM_DECIMAL_KIND:
-        return sizeof(ivm__wide);
-    default:
-        return sizeof(int64_t);
-    }
-}
 
 #endif

@@ -67,4 +67,20 @@ static inline uint32_t ivm__change_column(const ivm_table *table, ivm_change cha
     return change == IVM_DELETE_KEY ? table->key[position] : position;
 }
 
+/* Bytes of one of a column's values as column arrays have them; 0: bits, or strings. */
+static inline uint32_t ivm__array_width(ivm_type type)
+{
+    switch (IVM_TYPE_KIND(type)) {
+    case IVM_BOOL:
+    case IVM_STRING:
+        return 0;
+    case IVM_DATE:
+        return sizeof(int32_t);
+    case IVM_DECIMAL_KIND:
+        return sizeof(ivm__wide);
+    default:
+        return sizeof(int64_t);
+    }
+}
+
 #endif

@@ -48,21 +48,6 @@ void ivm__owned_free(ivm__memory *memory, ivm__owned_rows *owned)
 
 /* ---- Arrays ---------------------------------------------------------------------------------------------------------------------- */
 
-static uint32_t width_of(ivm_type type)
-{
-    switch (IVM_TYPE_KIND(type)) {
-    case IVM_BOOL:
-    case IVM_STRING:
-        return 0;
-    case IVM_DATE:
-        return sizeof(int32_t);
-    case IVM_DECIMAL_KIND:
-        return sizeof(ivm__wide);
-    default:
-        return sizeof(int64_t);
-    }
-}
-
 /* Bytes for `rows` values of a column, without its validity; one offset more for strings. */
 static size_t values_size(const owned_column *column, uint64_t rows)
 {
@@ -257,7 +242,7 @@ static ivm_status owned_make(ivm_batch *batch, ivm__part *part)
     owned->columns_count = part->columns_count;
     for (uint32_t c = 0; c < part->columns_count; c++) {
         owned->columns[c].type = part->table->types[ivm__change_column(part->table, part->change, c)];
-        owned->columns[c].width = width_of(owned->columns[c].type);
+        owned->columns[c].width = ivm__array_width(owned->columns[c].type);
     }
     part->owned = owned;
     return IVM_OK;

@@ -8,7 +8,8 @@
  * All look-ups go to the slots in use; `done` stands where a slot was free, so that the slots of the homes before it lie before it, but for those
  * that came since. What comes or goes at a home before `done` does so in the larger ones too. They take the place of those in use when `done` is back
  * at the start. Until then those in use hold a sixteenth more than they else do, and each row that there is made room for moves `done` on by
- * somewhat more than sixteen slots. Whoever makes room for more rows than that waits for the rest. Cost: growing by a quarter moves four slots a new row in the mean. */
+ * somewhat more than sixteen slots. Whoever makes room for many rows
+ * at once, a 64th of the slots, waits for the rest. Cost: growing by a quarter moves four slots a new row in the mean. */
 #include "index_inside.h"
 
 #define SLOTS_MIN 16u
@@ -180,14 +181,15 @@ static uint64_t ids_limit(uint64_t capacity)
     return is_large(capacity) ? ids - ids / 16 : ids;
 }
 
-/* Whether so many slots of rows below this id are as many as there should be. */
-static bool has_room(const ivm__index *index, uint64_t needed, uint64_t ids_end)
+/* Whether so many more rows leave as many slots free as there should be. */
+static bool has_room(const ivm__index *index, uint64_t rows)
 {
+    uint64_t needed = index->used + rows, ids_end = index->store->rows_end + rows;
     return index->slots_capacity && needed <= ivm__slots_limit(index->slots_capacity, index->narrow != NULL) &&
            (!index->narrow || ids_end < ids_limit(index->slots_capacity));
 }
 
-/* The same for as many as there can be while larger ones are filled. */
+/* The same of as many as may be taken while larger ones are filled. */
 static bool has_room_meanwhile(const ivm__index *index, uint64_t rows)
 {
     uint64_t needed = index->used + rows, ids_end = index->store->rows_end + rows;
@@ -215,11 +217,10 @@ static ivm_status larger_begin(ivm__index *index, uint64_t rows)
 
 ivm_status ivm__slots_reserve(ivm__index *index, uint64_t rows)
 {
-    uint64_t needed = index->used + rows, ids_end = index->store->rows_end + rows;
     if (ivm__unlikely(index->larger != NULL)) {
         larger_move(index, has_room_meanwhile(index, rows) ? ivm__moved_for(rows) : UINT64_MAX);
     }
-    if (index->larger || has_room(index, needed, ids_end)) {
+    if (index->larger || has_room(index, rows)) {
         return IVM_OK;
     }
     IVM_TRY(larger_begin(index, rows));
@@ -232,7 +233,7 @@ ivm_status ivm__slots_reserve(ivm__index *index, uint64_t rows)
 ivm_status ivm__slots_reserve_at_once(ivm__index *index, uint64_t rows, uint64_t better)
 {
     assert(!index->larger && better >= rows);
-    if (has_room(index, index->used + rows, index->store->rows_end + rows)) {
+    if (has_room(index, rows)) {
         return IVM_OK;
     }
     IVM_TRY(larger_begin(index, better));

@@ -139,19 +139,28 @@ static ivm_status whole_make(ivm__step *step, ivm_table *table)
     return table->whole ? IVM_OK : ivm__store_index(&table->store, columns, table->columns_count, true, &table->whole);
 }
 
-/* The rows of the chunk that wait, those that come; of a table whose weights may be below zero both kinds. */
-static ivm_status rows_come(ivm__step *step, ivm_table *table, const ivm__chunk *chunk)
+/* Which of the chunk's rows wait: all of them, or those alone that come. */
+static ivm_status waiting_choose(ivm__step *step, const ivm_table *table, const ivm__chunk *chunk, bool all, uint32_t *rows,
+                                 uint32_t *count)
 {
-    uint32_t rows[IVM__CHUNK_ROWS], count = 0;
     bool *waits = ivm__arena_allocate(step->scratch, chunk->rows_count * sizeof *waits);
     if (!waits) {
         return IVM_OUT_OF_MEMORY;
     }
     IVM_TRY(ivm__rows_wait(step, table, chunk, waits));
+    *count = 0;
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
-        rows[count] = i;
-        count += waits[i] && (table->allow_negative || ivm__chunk_weight(chunk, i) > 0);
+        rows[*count] = i;
+        *count += waits[i] && (all || ivm__chunk_weight(chunk, i) > 0);
     }
+    return IVM_OK;
+}
+
+/* The rows of the chunk that wait, those that come; of a table whose weights may be below zero both kinds. */
+static ivm_status rows_come(ivm__step *step, ivm_table *table, const ivm__chunk *chunk)
+{
+    uint32_t rows[IVM__CHUNK_ROWS], count;
+    IVM_TRY(waiting_choose(step, table, chunk, table->allow_negative, rows, &count));
     if (count == 0) {
         return IVM_OK;
     }
@@ -295,16 +304,8 @@ static ivm_status store_check(ivm__step *step, ivm_table *table)
 
 static ivm_status waiting_add(ivm__step *step, const ivm_table *table, const ivm__chunk *chunk, ivm__zset *waiting)
 {
-    uint32_t rows[IVM__CHUNK_ROWS], count = 0;
-    bool *waits = ivm__arena_allocate(step->scratch, chunk->rows_count * sizeof *waits);
-    if (!waits) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    IVM_TRY(ivm__rows_wait(step, table, chunk, waits));
-    for (uint32_t i = 0; i < chunk->rows_count; i++) {
-        rows[count] = i;
-        count += waits[i];
-    }
+    uint32_t rows[IVM__CHUNK_ROWS], count;
+    IVM_TRY(waiting_choose(step, table, chunk, true, rows, &count));
     const ivm__chunk *chosen = count ? ivm__chunk_gather(step->scratch, chunk, rows, count) : NULL;
     return !count ? IVM_OK : chosen ? ivm__zset_add(waiting, step->scratch, chosen, NULL, 1) : IVM_OUT_OF_MEMORY;
 }
