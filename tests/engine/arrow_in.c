@@ -304,6 +304,34 @@ Test(engine_arrow_in, buffers_may_be_unaligned)
     end();
 }
 
+/* Which rows are null says the bitmap, whatever null_count has; without one none is, whatever it leaves open. */
+Test(engine_arrow_in, nulls_are_those_of_the_bitmap)
+{
+    static const struct {
+        int64_t null_count;
+        uint8_t bits;
+        const char *rows;
+    } cases[] = { { 0, 5, "(7)(9)(null)" }, { -1, 7, "(7)(8)(9)" }, { 2, 7, "(7)(8)(9)" }, { 1, 0, "(null)*3" } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int narrow = 0; narrow < 2; narrow++) { /* converted, and in place */
+            begin(IVM_INT64);
+            arrow_case_init(&made, 3);
+            struct ArrowArray *array = arrow_case_field(&made, "v", narrow ? "c" : "l");
+            arrow_case_buffer(&made, array, &cases[i].bits, 1);
+            arrow_case_buffer(&made, array, narrow ? (const void *)(int8_t[]){ 7, 8, 9 } : (const void *)(int64_t[]){ 7, 8, 9 },
+                              narrow ? 3 : 24);
+            array->null_count = cases[i].null_count;
+            pushed(cases[i].rows);
+            end();
+        }
+    }
+    begin(IVM_INT64);
+    arrow_case_init(&made, 3);
+    arrow_case_values(&made, "v", "l", (int64_t[]){ 7, 8, 9 }, 24)->null_count = -1;
+    pushed("(7)(8)(9)");
+    end();
+}
+
 /* Without rows no buffer need be there. */
 Test(engine_arrow_in, empty_arrays)
 {
