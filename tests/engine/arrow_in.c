@@ -188,6 +188,17 @@ Test(engine_arrow_in, large_strings_and_binary)
     end();
 }
 
+/* Where no string has a byte offsets may be any: they are not followed. */
+Test(engine_arrow_in, large_offsets_of_no_byte)
+{
+    begin(IVM_STRING);
+    arrow_case_init(&made, 2);
+    struct ArrowArray *array = arrow_case_values(&made, "v", "U", (int64_t[]){ INT64_MAX, INT64_MAX, INT64_MAX }, 24);
+    arrow_case_buffer(&made, array, "abc", 3);
+    pushed("(\"\")*2");
+    end();
+}
+
 /* Bytes that are no UTF-8 are strings as others are. */
 Test(engine_arrow_in, strings_are_bytes)
 {
