@@ -50,7 +50,7 @@ typedef struct ivm_recovery {
  * *engine and closes it with ivm_engine_close(), which syncs (io where that fails; the next call closes it nevertheless). Handles by
  * ivm_table_find(), ivm_view_find(), ivm_fact_next(), callbacks by ivm_view_watch(), ivm_fact_watch(); where to go on from by
  * ivm_engine_position(). ivm_read_changes() gives what the last record of the log changed, as it did when that was pushed: a host that may have ended before
- * it handed them on can do so now. `options`, `recovery` and `error` may be NULL. A torn tail (the last record, or several that no sync had reached) is cut and
+ * it handed them on can do so now (nothing right behind a checkpoint). `options`, `recovery` and `error` may be NULL. A torn tail (the last record, or several that no sync had reached) is cut and
  * told in *recovery. Cost: reading the checkpoint, and each logged change made once more.
  * Codes: corrupt (the checkpoint, or the log before its tail; the message names the file and byte, or the record, and what is wrong), io (the
  * message names call and file), in_use (another process or engine has it), unsupported (a newer version), invalid_argument, and what a replayed
