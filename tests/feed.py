@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """feed.py --ivm PATH [--lines N]
 
-Tests `ivm feed` as a process among others: formats in and out, bad lines, checkpoints and kills, signals, slow readers, readers that go. What a
+Tests `ivm feed` as a process among others: formats in and out, several inputs, bad lines, checkpoints and kills, signals, slow readers, readers that go. What a
 run writes is added up to a bag and compared with what Python makes of the same lines. The last line is "N passed, N failed"; the exit code is 1 if any
 failed."""
 import argparse
@@ -420,6 +420,14 @@ def kill_at_random(*arguments):
     return outs, kills, None, "never ended"
 
 
+def figure_add(words, count):
+    """As figure.h does."""
+    name = os.environ.get("IVM_FIGURES")
+    if name:
+        with open(name, "a", encoding="ascii") as file:
+            file.write(f"{count} {words}\n")
+
+
 def exactly_once():
     """Killed at random moments, the first ones among them: the file is one run's byte for byte; a pipe had all of it, no more than one batch twice."""
     random.seed(13)
@@ -435,11 +443,13 @@ def exactly_once():
     for kept in ("--durable", "--checkpoint"):
         out = path_of("once" + kept)
         _, kills, code, err = kill_at_random(*how, kept, path_of("once.kept" + kept), "--every", "5", "--output", out, plan, *inputs)
+        figure_add("kills of a feed whose output file is one run's", kills)
         with open(out, "rb") as file:
             written = file.read()
         judge(f"exactly once, {kept}", kills > 5 and code == 0 and written == whole.stdout and said in err,
               f"{kills} kills, {len(written)} and {len(whole.stdout)} bytes, {err}")
     outs, kills, code, err = kill_at_random(*how, "--durable", path_of("once.pipe"), plan, *inputs)
+    figure_add("kills of a feed that writes to a pipe", kills)
     lines, end, gap = whole.stdout.splitlines(True), 0, ""
     for out in outs:  # each goes on within the last batch before it, or behind
         some = out.splitlines(True)
