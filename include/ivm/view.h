@@ -11,6 +11,7 @@ extern "C" {
 
 /* ---- Views ----------------------------------------------------------------------------------------------------------------------- */
 
+/* Rows of one moment, to be read: of a view, a table, or of what changed. One thread at a time. */
 typedef struct ivm_snapshot ivm_snapshot;
 
 /* IMMEDIATE: every push brings the view up to date. DEFERRED: changes of what it reads pile up, consolidated, until ivm_refresh_view(). */
@@ -25,12 +26,13 @@ typedef void (*ivm_view_changed)(void *context, ivm_view *view, ivm_snapshot *ch
  * ivm_view_prepare() does, once, when the view is made. */
 typedef enum ivm_indexes { IVM_INDEXES_LAZY, IVM_INDEXES_EAGER } ivm_indexes;
 
+/* All zero: immediate, nobody is told, indexes when they are first read. */
 typedef struct ivm_view_options {
-    uint32_t version; /* IVM_VIEW_OPTIONS_VERSION; 0 means 1 */
-    ivm_refresh refresh;
+    uint32_t version;         /* IVM_VIEW_OPTIONS_VERSION; 0 means 1 */
+    ivm_refresh refresh;      /* when it is brought up to date */
     ivm_view_changed changed; /* may be NULL */
-    void *changed_context;
-    ivm_indexes indexes;
+    void *changed_context;    /* handed to `changed` */
+    ivm_indexes indexes;      /* when they are built */
 } ivm_view_options;
 #define IVM_VIEW_OPTIONS_VERSION 1u
 
@@ -131,21 +133,22 @@ IVM_API ivm_status ivm_snapshot_find(ivm_snapshot *snapshot, const ivm_value *va
 
 /* ---- Explain --------------------------------------------------------------------------------------------------------------------- */
 
+/* TEXT to be read, one JSON document, or DOT: graphs for dot(1). */
 typedef enum ivm_explain_format { IVM_EXPLAIN_TEXT, IVM_EXPLAIN_JSON, IVM_EXPLAIN_DOT } ivm_explain_format;
 
 /* A table's stated delta. */
 typedef struct ivm_stated_shape {
     const char *table;
-    ivm_shape shape;
+    ivm_shape shape; /* as a push would find it */
 } ivm_stated_shape;
 
-/* A stated foreign key; names as for ivm_foreign_key_declare(). */
+/* A stated foreign key: `columns` of `child` to `parent_columns` of `parent`, by names as for ivm_foreign_key_declare(), and its `trust`. */
 typedef struct ivm_stated_fact {
     const char *child, *columns, *parent, *parent_columns;
     ivm_trust trust;
 } ivm_stated_fact;
 
-/* Stated facts to plan from, without data. A table not named may have changed in any way. `facts_stated` false: the declared ones hold. Tracked
+/* Stated facts to plan from, without data: `shapes_count` of `shapes`, `facts_count` of `facts`. A table not named may have changed in any way. `facts_stated` false: the declared ones hold. Tracked
  * facts are planned as if no child waited for a parent or still referred to one that went. */
 typedef struct ivm_explain_options {
     uint32_t version; /* IVM_EXPLAIN_OPTIONS_VERSION; 0 means 1 */
