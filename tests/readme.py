@@ -61,6 +61,7 @@ ELSEWHERE = {
     "cc prog.c $(pkg-config --cflags --libs ivm)": ("tests/package.py", '"pkg-config", "--cflags", "--libs", "ivm"'),
     "(cd build/release && cpack -G DEB)": ("tests/package.py", '"cpack", "-G", "DEB"'),
     "cmake --build build/release --target ivm_amalgamation": (".ci/run", "--target all ivm_amalgamation"),
+    "cmake --build build/release --target ivm_docs": (".ci/run", "--target ivm_docs"),
     "cc -std=gnu17 -O3 -c ivm.c": ("tests/package.py", '"-std=gnu17"'),
     "find_package(ivm REQUIRED)": ("tests/foreign/CMakeLists.txt", "find_package(ivm "),
     "target_link_libraries(app PRIVATE ivm::ivm)": ("tests/foreign/CMakeLists.txt", "ivm::"),
