@@ -12,7 +12,8 @@ extern "C" {
 typedef struct ivm_batch ivm_batch;
 
 /* INSERT adds each row once, DELETE takes each away once: the whole row, as it is there. UPSERT replaces the row of the same key or inserts; DELETE_KEY
- * takes the key's columns alone, in the key's order. Both are invalid_argument for a table without a key, unsupported for a transient one. WEIGHTED adds each row its weight many times, or takes it away where negative. */
+ * takes the key's columns alone, in the key's order. Both are invalid_argument for a table without a key, unsupported for a transient one. WEIGHTED
+ * adds each row its weight many times, or takes it away where negative. */
 typedef enum ivm_change { IVM_INSERT, IVM_DELETE, IVM_WEIGHTED, IVM_UPSERT, IVM_DELETE_KEY } ivm_change;
 
 /* Makes an empty batch for one engine. The caller owns it until ivm_push_batch() takes it. Filling it touches no engine state, so that
