@@ -161,6 +161,9 @@ def block(place, language, name, text):
 def elsewhere(command):
     path, words = ELSEWHERE.get(command, ("", ""))
     judge(command, path and words in read(path), "nobody knows how to run it" if not path else f"no longer in {path}")
+    for preset in re.findall(r"--preset (\w+)", command):
+        presets = json.loads(read("CMakePresets.json"))
+        judge(command, all(any(p["name"] == preset for p in presets[kind]) for kind in ("configurePresets", "buildPresets")), "there is no such preset")
     first = command.split()[0]
     if os.path.isfile(os.path.join(ROOT, first)):
         done = subprocess.run(["sh", "-n", os.path.join(ROOT, first)], check=False)

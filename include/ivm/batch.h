@@ -19,7 +19,7 @@ typedef enum ivm_change { IVM_INSERT, IVM_DELETE, IVM_WEIGHTED, IVM_UPSERT, IVM_
 /* Makes an empty batch for one engine. The caller owns it until ivm_push_batch() takes it. Filling it touches no engine state, so that
  * one thread may fill while another pushes. */
 IVM_API ivm_status ivm_batch_create(ivm_engine *engine, ivm_batch **batch, ivm_error *error) IVM_MUST_CHECK;
-/* NULL is fine. */
+/* Frees a batch that was not pushed, and gives back what it borrowed. NULL is fine. */
 IVM_API void ivm_batch_free(ivm_batch *batch);
 
 /* Adds one change; values are copied, strings too. Changes apply in the order in which they are added; constraints are judged on the

@@ -34,7 +34,7 @@ IVM_API ivm_expr *ivm_call1(const char *function, ivm_expr *a);
 IVM_API ivm_expr *ivm_call2(const char *function, ivm_expr *a, ivm_expr *b);
 /* Widening numeric casts, bool to number. */
 IVM_API ivm_expr *ivm_cast(ivm_expr *value, ivm_type type);
-/* NULL is fine. */
+/* Frees an expression that no builder has taken. NULL is fine. */
 IVM_API void ivm_expr_free(ivm_expr *expr);
 
 /* ---- Plans ----------------------------------------------------------------------------------------------------------------------- */
@@ -66,7 +66,7 @@ IVM_API ivm_plan *ivm_plan_join_where(ivm_plan *join, ivm_expr *where);
 
 /* Groups by `group_by`, names with commas between them; NULL or "": one group that always exists. Then add groups and aggregates one by
  * one: ivm_plan_count() counts rows, ivm_plan_add() computes a function of an argument, and ivm_plan_add_where() lets only the rows for
- * which the condition is true into the aggregate added last.
+ * which the condition is true into the aggregate added last. ivm_plan_having() keeps the groups for which a condition over their columns is true.
  * Functions: count (of values that are not null), sum, avg, min, max, count_distinct, sum_distinct, var_pop, var_samp, stddev_pop,
  * stddev_samp, bool_and, bool_or. */
 IVM_API ivm_plan *ivm_plan_aggregate(ivm_plan *input, const char *group_by);
@@ -89,7 +89,7 @@ IVM_API ivm_plan *ivm_plan_top_k(ivm_plan *input, uint64_t limit, uint64_t offse
 IVM_API ivm_plan *ivm_plan_partition_by(ivm_plan *top_k, ivm_expr *value);
 IVM_API ivm_plan *ivm_plan_order_by(ivm_plan *top_k, ivm_expr *value, bool descending, bool nulls_first);
 
-/* NULL is fine. */
+/* Frees a plan that no builder and no view has taken. NULL is fine. */
 IVM_API void ivm_plan_free(ivm_plan *plan);
 
 /* Reads a plan from JSON (README, "Plans as JSON"). The caller owns *plan. invalid_plan names what is wrong; unsupported where the

@@ -85,6 +85,7 @@ IVM_API ivm_type ivm_view_column_type(const ivm_view *view, size_t column);
 IVM_API ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The same after a refresh, which stays done should memory for the snapshot be wanting. Codes: those of ivm_refresh_view(), too. */
 IVM_API ivm_status ivm_read_view_refreshed(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
+/* The rows of a table; codes and cost as of ivm_read_view(). */
 IVM_API ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The net change the last push or refresh made to the view: rows with positive and negative weights (one past int64, of a weight that went from one end
  * to the other, is cut to it). Cost: its size. Waits for a push under way. */
@@ -92,7 +93,7 @@ IVM_API ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm
 /* The keys that children of a tracked fact wait for, in the order of the parent's key, each with as many weights as rows wait: the present orphans.
  * Of a fact that is not tracked: none. Cost: as ivm_read_table(), but that it waits for a push under way. */
 IVM_API ivm_status ivm_read_orphans(ivm_fact *fact, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
-/* NULL is fine. */
+/* Frees a snapshot, and with it the rows that it gave out. NULL is fine. */
 IVM_API void ivm_snapshot_close(ivm_snapshot *snapshot);
 
 /* Told after each push that made orphans of the tracked fact or took some back, as ivm_view_changed is, and before it: `changes` are keys with
@@ -109,6 +110,7 @@ IVM_API bool ivm_snapshot_next(ivm_snapshot *snapshot, ivm_rows *rows);
 IVM_API ivm_status ivm_snapshot_status(const ivm_snapshot *snapshot);
 /* How many rows the cursor gives in all. */
 IVM_API uint64_t ivm_snapshot_rows_count(const ivm_snapshot *snapshot);
+/* Its columns, in the order of the view or table; of orphans, those of the parent's key. The type of a column that is not there is 0. */
 IVM_API size_t ivm_snapshot_columns_count(const ivm_snapshot *snapshot);
 IVM_API ivm_type ivm_snapshot_column_type(const ivm_snapshot *snapshot, size_t column);
 
@@ -186,7 +188,7 @@ typedef struct ivm_explain_options {
  * invalid_argument, out_of_memory. */
 IVM_API ivm_status ivm_explain(ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format, char **text,
                                ivm_error *error) IVM_MUST_CHECK;
-/* NULL is fine. */
+/* Frees a text of ivm_explain(). NULL is fine. */
 IVM_API void ivm_text_free(char *text);
 
 #ifdef __cplusplus
