@@ -94,6 +94,8 @@ def need_layout(prefix):
     need(os.path.realpath(f"{folder}/libivm.so.{major}") == os.path.realpath(library), "the SONAME's link leads elsewhere")
     need(f"Library soname: [libivm.so.{major}]" in run("readelf", "-d", library), "the SONAME is another")
     need(os.path.exists(f"{folder}/libivm.a"), "there is no static library")
+    need(run(f"{prefix}/bin/ivm", "--version") == f"ivm {VERSION}\n", "the command is of another version")
+    need(os.path.exists(f"{prefix}/share/man/man1/ivm.1"), "there is no manual page")
 
 
 def use(given, prefix, work):
@@ -130,22 +132,24 @@ def lacking(given, prefix, work):
 def debian(given, work):
     run("cpack", "-G", "DEB", "--config", f"{given.build}/CPackConfig.cmake", "-B", f"{work}/packages")
     packages = sorted(glob.glob(f"{work}/packages/*.deb"))
-    need(len(packages) == 2, f"there are {packages}")
+    need(len(packages) == 3, f"there are {packages}")
     for package in packages:
         need(run("dpkg-deb", "-f", package, "Version") == VERSION + "\n", f"{package} is of another version")
         run("dpkg-deb", "-x", package, f"{work}/root")
     runtime = f"libivm{VERSION.split('.', maxsplit=1)[0]}"
-    for name in (runtime, "libivm-dev"):
+    command, development, library = packages
+    for name in (runtime, "libivm-dev", "ivm"):
         need(os.path.exists(f"{work}/root/usr/share/doc/{name}/copyright"), f"{name} has no copyright file")
     for folder in glob.glob(f"{work}/root/usr/**/", recursive=True)[1:]:  # that of /usr is the builder's umask's
         need(os.stat(folder).st_mode & 0o7777 == 0o755, f"{folder} is of mode {oct(os.stat(folder).st_mode)}")
     major = VERSION.split(".", maxsplit=1)[0]
-    shlibs, triggers = (run("dpkg-deb", "-I", packages[1], name) for name in ("shlibs", "triggers"))
+    shlibs, triggers = (run("dpkg-deb", "-I", library, name) for name in ("shlibs", "triggers"))
     need(shlibs.split()[:3] == ["libivm", major, runtime], f"who links the library depends on {shlibs}")
     need("activate-noawait ldconfig\n" in triggers, f"the loader is not told: {triggers}")
-    need(f"{runtime} (= {VERSION})" in run("dpkg-deb", "-f", packages[0], "Depends"), "libivm-dev does not need the library")
-    need("libc6" in run("dpkg-deb", "-f", packages[1], "Depends"), f"{runtime} does not say what it needs")
-    contact(given, work, run("dpkg-deb", "-f", packages[0], "Maintainer").strip())
+    need(f"{runtime} (= {VERSION})" in run("dpkg-deb", "-f", development, "Depends"), "libivm-dev does not need the library")
+    need("libc6" in run("dpkg-deb", "-f", library, "Depends"), f"{runtime} does not say what it needs")
+    need("jansson" in run("dpkg-deb", "-f", command, "Depends"), "ivm does not say what it needs")
+    contact(given, work, run("dpkg-deb", "-f", library, "Maintainer").strip())
     use(given, f"{work}/root/usr", f"{work}/of_root")
 
 
