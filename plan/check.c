@@ -171,6 +171,17 @@ static ivm_status check_scan(ivm__check *check, const ivm_plan *plan, ivm__node 
     return IVM_OK;
 }
 
+/* What looks names up stands in functions of its own: those that nest have small frames, for plans are deep. */
+
+static ivm_status filter_condition(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    ivm__names names;
+    ivm__names_init(&names, check->memory, node->inputs[0]->columns, node->inputs[0]->columns_count);
+    ivm_status status = ivm__check_condition(check, plan->where, &names, &node->expressions[0]);
+    ivm__names_deinit(&names);
+    return status;
+}
+
 static ivm_status check_filter(ivm__check *check, const ivm_plan *plan, ivm__node *node)
 {
     IVM_TRY(ivm__check_input(check, plan, node));
@@ -178,9 +189,17 @@ static ivm_status check_filter(ivm__check *check, const ivm_plan *plan, ivm__nod
     if (ivm__node_columns_copy(node, check->memory, input) != IVM_OK || ivm__node_expressions(node, check->memory, 1) != IVM_OK) {
         return ivm__fail_memory(check->error);
     }
+    return filter_condition(check, plan, node);
+}
+
+static ivm_status project_columns(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    ivm_status status = IVM_OK;
     ivm__names names;
-    ivm__names_init(&names, check->memory, input->columns, input->columns_count);
-    ivm_status status = ivm__check_condition(check, plan->where, &names, &node->expressions[0]);
+    ivm__names_init(&names, check->memory, node->inputs[0]->columns, node->inputs[0]->columns_count);
+    for (uint32_t i = 0; i < node->columns_count && status == IVM_OK; i++) {
+        status = ivm__check_named(check, &plan->columns[i], &names, node, i, &node->expressions[i]);
+    }
     ivm__names_deinit(&names);
     return status;
 }
@@ -195,14 +214,7 @@ static ivm_status check_project(ivm__check *check, const ivm_plan *plan, ivm__no
     if (ivm__node_columns(node, check->memory, count) != IVM_OK || ivm__node_expressions(node, check->memory, count) != IVM_OK) {
         return ivm__fail_memory(check->error);
     }
-    ivm_status status = IVM_OK;
-    ivm__names names;
-    ivm__names_init(&names, check->memory, node->inputs[0]->columns, node->inputs[0]->columns_count);
-    for (uint32_t i = 0; i < count && status == IVM_OK; i++) {
-        status = ivm__check_named(check, &plan->columns[i], &names, node, i, &node->expressions[i]);
-    }
-    ivm__names_deinit(&names);
-    IVM_TRY(status);
+    IVM_TRY(project_columns(check, plan, node));
     return ivm__check_twins(check, node->columns, node->columns_count);
 }
 

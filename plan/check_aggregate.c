@@ -100,7 +100,7 @@ static ivm_status make_aggregate_arrays(ivm__node *node, ivm__memory *memory, ui
 }
 
 /* Groups and aggregates over the input's columns. */
-static ivm_status check_columns(ivm__check *check, const ivm_plan *plan, ivm__names *names, ivm__node *node)
+static ivm_status columns_named(ivm__check *check, const ivm_plan *plan, ivm__names *names, ivm__node *node)
 {
     for (uint32_t i = 0; i < node->groups_count; i++) {
         IVM_TRY(ivm__check_named(check, &plan->columns[i], names, node, i, &node->groups[i]));
@@ -115,6 +115,24 @@ static ivm_status check_columns(ivm__check *check, const ivm_plan *plan, ivm__na
     return IVM_OK;
 }
 
+static ivm_status check_columns(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    ivm__names names;
+    ivm__names_init(&names, check->memory, node->inputs[0]->columns, node->inputs[0]->columns_count);
+    ivm_status status = columns_named(check, plan, &names, node);
+    ivm__names_deinit(&names);
+    return status;
+}
+
+static ivm_status check_having(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    ivm__names names;
+    ivm__names_init(&names, check->memory, node->columns, node->columns_count);
+    ivm_status status = ivm__check_condition(check, plan->where, &names, &node->expressions[0]);
+    ivm__names_deinit(&names);
+    return status;
+}
+
 ivm_status ivm__check_aggregate(ivm__check *check, const ivm_plan *plan, ivm__node *node)
 {
     IVM_TRY(ivm__check_input(check, plan, node));
@@ -125,11 +143,7 @@ ivm_status ivm__check_aggregate(ivm__check *check, const ivm_plan *plan, ivm__no
     if (make_aggregate_arrays(node, check->memory, groups_count, aggregates_count) != IVM_OK) {
         return ivm__fail_memory(check->error);
     }
-    ivm__names names;
-    ivm__names_init(&names, check->memory, node->inputs[0]->columns, node->inputs[0]->columns_count);
-    ivm_status status = check_columns(check, plan, &names, node);
-    ivm__names_deinit(&names);
-    IVM_TRY(status);
+    IVM_TRY(check_columns(check, plan, node));
     IVM_TRY(ivm__check_twins(check, node->columns, node->columns_count));
     if (!plan->where) {
         return IVM_OK;
@@ -137,8 +151,5 @@ ivm_status ivm__check_aggregate(ivm__check *check, const ivm_plan *plan, ivm__no
     if (ivm__node_expressions(node, check->memory, 1) != IVM_OK) {
         return ivm__fail_memory(check->error);
     }
-    ivm__names_init(&names, check->memory, node->columns, node->columns_count);
-    status = ivm__check_condition(check, plan->where, &names, &node->expressions[0]);
-    ivm__names_deinit(&names);
-    return status;
+    return check_having(check, plan, node);
 }

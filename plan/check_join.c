@@ -120,8 +120,7 @@ static ivm_status flatten_inputs(ivm__check *check, const ivm_plan *plan, join_s
 }
 
 /* Its `on` and `where`. */
-static ivm_status add_conditions(ivm__check *check, const ivm_plan *plan, const join_scope *scope, ivm__names *names,
-                                 ivm__join_parts *parts)
+static ivm_status add_named(ivm__check *check, const ivm_plan *plan, const join_scope *scope, ivm__names *names, ivm__join_parts *parts)
 {
     for (size_t i = 0; i < plan->on_count; i++) {
         IVM_TRY(add_pair(check, scope, names, (const char *const *)&plan->on[2 * i], parts));
@@ -135,17 +134,23 @@ static ivm_status add_conditions(ivm__check *check, const ivm_plan *plan, const 
     return add_residual(check, condition, parts);
 }
 
+/* A function of its own: flatten() nests, and its frame is small. */
+static ivm_status add_conditions(ivm__check *check, const ivm_plan *plan, const join_scope *scope, ivm__join_parts *parts)
+{
+    ivm__names names;
+    ivm__names_init(&names, check->memory, parts->columns + scope->first, parts->columns_count - scope->first);
+    ivm_status status = add_named(check, plan, scope, &names, parts);
+    ivm__names_deinit(&names);
+    return status;
+}
+
 static ivm_status flatten(ivm__check *check, const ivm_plan *plan, ivm__join_parts *parts)
 {
     join_scope scope = { .first = parts->columns_count };
     assert(plan->inputs_count >= 2);
     IVM_TRY(flatten_inputs(check, plan, &scope, parts));
     IVM_TRY(ivm__check_twins(check, parts->columns + scope.first, parts->columns_count - scope.first));
-    ivm__names names;
-    ivm__names_init(&names, check->memory, parts->columns + scope.first, parts->columns_count - scope.first);
-    ivm_status status = add_conditions(check, plan, &scope, &names, parts);
-    ivm__names_deinit(&names);
-    return status;
+    return add_conditions(check, plan, &scope, parts);
 }
 
 /* ---- The node ------------------------------------------------------------------------------------------------------------------- */

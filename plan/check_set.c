@@ -85,7 +85,7 @@ static ivm_status check_value(ivm__check *check, const ivm_expr *value, ivm__nam
     return ivm__check_settle(check, expression, IVM_INT64);
 }
 
-static ivm_status check_orders(ivm__check *check, const ivm_plan *plan, ivm__names *names, ivm__node *node)
+static ivm_status orders_named(ivm__check *check, const ivm_plan *plan, ivm__names *names, ivm__node *node)
 {
     for (uint32_t i = 0; i < node->groups_count; i++) {
         IVM_TRY(check_value(check, plan->partitions[i].value, names, &node->groups[i]));
@@ -99,17 +99,22 @@ static ivm_status check_orders(ivm__check *check, const ivm_plan *plan, ivm__nam
     return IVM_OK;
 }
 
+static ivm_status check_orders(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    ivm__names names;
+    ivm__names_init(&names, check->memory, node->inputs[0]->columns, node->inputs[0]->columns_count);
+    ivm_status status = orders_named(check, plan, &names, node);
+    ivm__names_deinit(&names);
+    return status;
+}
+
 ivm_status ivm__check_top_k(ivm__check *check, const ivm_plan *plan, ivm__node *node)
 {
     IVM_TRY(ivm__check_input(check, plan, node));
     if (make_arrays(node, check->memory, plan) != IVM_OK) {
         return ivm__fail_memory(check->error);
     }
-    ivm__names names;
-    ivm__names_init(&names, check->memory, node->inputs[0]->columns, node->inputs[0]->columns_count);
-    ivm_status status = check_orders(check, plan, &names, node);
-    ivm__names_deinit(&names);
-    IVM_TRY(status);
+    IVM_TRY(check_orders(check, plan, node));
     node->limit = plan->limit;
     node->offset = plan->offset;
     return IVM_OK;
