@@ -195,7 +195,8 @@ ivm_status ivm__table_rows_index(const ivm_table *table, ivm__step *step, ivm__t
     for (uint32_t c = 0; columns && c < table->columns_count; c++) {
         columns[c] = c;
     }
-    ivm_status status = columns ? ivm__step_index(step, &made->store, columns, table->columns_count, true, &made->whole) : IVM_OUT_OF_MEMORY;
+    ivm_status status =
+        columns ? ivm__step_index(step, &made->store, columns, table->columns_count, true, &made->whole) : IVM_OUT_OF_MEMORY;
     ivm__arena_back(step->scratch, mark);
     return status;
 }
