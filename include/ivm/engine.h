@@ -201,7 +201,7 @@ typedef enum ivm_trust { IVM_RELY, IVM_ENFORCED, IVM_TRACKED } ivm_trust;
  * declaration. `fact` may be NULL. Cost of RELY: none; of the others: a lookup for each row of the child.
  * unknown_column, ambiguous_column, type_mismatch, invalid_argument, fk_violation, unsupported (ENFORCED or TRACKED from a transient table that
  * has changed; TRACKED from one that allows negative weights, too: without its rows +1 and -1 cannot be told from nothing), overflow (more children of
- * one key than int64 counts; of TRACKED a push may fail so, too), out_of_memory. */
+ * one key than int64 counts; of TRACKED a push may fail so, too), cancelled (ivm_engine_cancel()), out_of_memory. */
 IVM_API ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns,
                                            ivm_trust trust, ivm_fact **fact, ivm_error *error) IVM_MUST_CHECK;
 /* Takes a fact back, from the next push on, and frees it. in_use from inside a callback, or while a view of a transient table rests on it. */

@@ -141,6 +141,42 @@ Test(plan_cancel_looks, the_first_rows_of_each_partition)
     fixture_close(&it);
 }
 
+/* As its child's rows are judged or counted. */
+static void declare_cancelled(ivm_trust trust)
+{
+#ifndef NDEBUG
+    fixture it;
+    ivm_table *table = rows_open(&it, "id"), *parent = fixture_table(&it, "d", "id int64", "id");
+    if (trust == IVM_ENFORCED) {
+        ivm_batch *batch;
+        cr_assert_eq(ivm_batch_create(it.engine, &batch, &it.error), IVM_OK);
+        for (int64_t i = 0; i < 100; i++) {
+            ivm_batch_insert(batch, parent, ivm_int64(i));
+        }
+        cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_OK);
+    }
+    ivm_status status = IVM_CANCELLED;
+    uint64_t n = 1;
+    for (; status == IVM_CANCELLED; n++) {
+        ivm__cancel_looks_end = ivm__cancel_looks + n;
+        status = ivm_foreign_key_declare(table, "d", parent, "id", trust, NULL, &it.error);
+        ivm__cancel_looks_end = 0;
+        cr_assert(status == IVM_OK || (status == IVM_CANCELLED && !it.engine->facts), "%s", ivm_status_name(status));
+    }
+    cr_expect_gt(n, (uint64_t)SOME);
+    cr_expect_not_null(it.engine->facts);
+    fixture_close(&it);
+#else
+    (void)trust;
+#endif
+}
+
+Test(plan_cancel_looks, a_fact_is_declared_or_not)
+{
+    declare_cancelled(IVM_TRACKED);
+    declare_cancelled(IVM_ENFORCED);
+}
+
 /* Ended by a request from its own thread's first look on: nothing is sorted, and later it is. */
 Test(plan_cancel_looks, a_sort_that_is_cancelled_changes_nothing)
 {
