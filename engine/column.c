@@ -213,7 +213,7 @@ static ivm_status tracks_make(change *it, uint32_t dropped)
         }
         ivm__fact_child_columns(fact, columns);
         column_close(columns, fact->columns_count, dropped);
-        IVM_TRY(ivm__track_remake(fact, &it->store, columns, &it->tracks[it->tracks_count]));
+        IVM_TRY(ivm__track_remake(fact, &it->store, columns, NULL, &it->tracks[it->tracks_count]));
         it->tracks_count++;
     }
     return IVM_OK;
