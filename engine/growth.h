@@ -17,7 +17,7 @@
 
 /* Slots from which on they grow a piece at a time. Tests build with less. */
 #ifndef IVM__GROWN_BESIDE_MIN
-#define IVM__GROWN_BESIDE_MIN 32768u
+#define IVM__GROWN_BESIDE_MIN 8192u
 #endif
 #define IVM__MOVED_ALL UINT64_MAX  /* slots: whoever makes room waits for all of them */
 #define IVM__CLEARED_FOR_SLOT 256u /* bytes that are cleared in the time in which one slot would be moved, or less */
