@@ -33,10 +33,12 @@ static inline bool ivm__grows_beside(uint64_t capacity)
 {
     return capacity >= IVM__GROWN_BESIDE_MIN;
 }
-/* Whether so many rows at once may come while larger slots are filled: more take longer than all slots do to move. */
+/* Whether so many rows at once may come while larger slots are filled: more take longer than all slots do to move. Of smaller tables only for very few:
+ * others wait no longer than for the rows themselves, and never hold two tables when they are done. */
 static inline bool ivm__grows_for(uint64_t capacity, uint64_t rows)
 {
-    return ivm__grows_beside(capacity) && rows <= capacity / 64;
+    bool few = rows <= 16 || capacity >= 32 * (uint64_t)IVM__GROWN_BESIDE_MIN;
+    return ivm__grows_beside(capacity) && rows <= capacity / 64 && few;
 }
 /* How many slots may be in use meanwhile, beyond those that may else. */
 static inline uint64_t ivm__grows_meanwhile(uint64_t capacity)
