@@ -1,6 +1,7 @@
 /* `ivm bench latency`: pushes of one row, each timed by itself. Kinds of change take turns in one engine, a round is a histogram a kind, and each
  * percentile is the median of the rounds'. The second part starts with few rows and pushes one after the other, so that tables and indexes grow, pages
- * are added and slots rehashed, while pushes are timed. Making a batch is not timed. */
+ * are added and slots rehashed, while pushes are timed; the third does the same with strings, each new to the engine and a new group of a view. Making a
+ * batch is not timed. */
 #include "arena.h"
 #include "command.h"
 #include "histogram.h"
@@ -14,8 +15,8 @@ static const char help[] = "usage: ivm bench latency [OPTIONS]\n"
                            "Pushes of one row against a star of four dimensions of 100,000 rows, by kind: a fact row comes or goes, a\n"
                            "dimension row comes, changes (with the fact rows that refer to it, about ten of a million) or goes.\n"
                            "Percentiles in nanoseconds, from histograms with logarithmic buckets. Then the same while the star grows\n"
-                           "from nearly nothing: fact rows and dimension rows that come one by one. Views are compared with\n"
-                           "recomputation.\n"
+                           "from nearly nothing: fact rows and dimension rows that come one by one. Then rows of a table with a key\n"
+                           "of strings, each of which is a new group of a view. Views are compared with recomputation.\n"
                            "\n"
                            "  --rows N     fact rows before (default 1000000)\n"
                            "  --pushes N   of each kind and round, and a hundredth more before that does not count (default 10000)\n"
@@ -143,6 +144,85 @@ static void growing_measure(latency_bench *bench)
     }
 }
 
+/* ---- Strings and groups that grow ---------------------------------------------------------------------------------------------- */
+
+typedef struct string_groups {
+    ivm_engine *engine;
+    ivm_table *table;
+    ivm_view *view;
+} string_groups;
+
+static void must(ivm_status status, const ivm_error *error)
+{
+    if (status != IVM_OK) {
+        exit(usage_error("bench latency: %s: %s", ivm_status_name(status), error->message));
+    }
+}
+
+static void strings_open(string_groups *it)
+{
+    const ivm_column_definition columns[] = { { "name", IVM_STRING, true }, { "amount", IVM_INT64, true } };
+    ivm_table_options options = { .columns = columns, .columns_count = 2, .key = "name" };
+    ivm_engine_options how = IVM_ENGINE_OPTIONS_INIT;
+    ivm_error error = IVM_ERROR_INIT;
+    must(ivm_engine_open(&how, &it->engine, &error), &error);
+    must(ivm_table_create(it->engine, "customers", &options, &it->table, &error), &error);
+    ivm_plan *plan = ivm_plan_add(ivm_plan_aggregate(ivm_plan_scan(it->table, NULL), "name"), "total", "sum", ivm_column("amount"));
+    must(ivm_view_create(it->engine, "totals", plan, NULL, &it->view, &error), &error);
+}
+
+/* Nanoseconds of the push. Names in no order. */
+static uint64_t string_push(const string_groups *it, uint64_t number)
+{
+    ivm_error error = IVM_ERROR_INIT;
+    ivm_batch *batch;
+    char name[32];
+    snprintf(name, sizeof name, "customer %016llx", (unsigned long long)((number + 1) * UINT64_C(0x9E3779B97F4A7C15)));
+    must(ivm_batch_create(it->engine, &batch, &error), &error);
+    ivm_batch_insert(batch, it->table, ivm_string(name), ivm_int64((int64_t)number));
+    uint64_t start = clock_nanoseconds();
+    must(ivm_push_batch(it->engine, batch, NULL, &error), &error);
+    return clock_nanoseconds() - start;
+}
+
+/* How many groups there are more or fewer than rows, and one more where their totals do not add up. */
+static uint64_t strings_unequal(const string_groups *it, uint64_t rows_count)
+{
+    ivm_error error = IVM_ERROR_INIT;
+    ivm_snapshot *snapshot;
+    ivm_rows rows;
+    uint64_t total = 0, groups;
+    must(ivm_read_view(it->view, &snapshot, &error), &error);
+    groups = ivm_snapshot_rows_count(snapshot);
+    while (ivm_snapshot_next(snapshot, &rows)) {
+        for (size_t i = 0; i < rows.rows_count; i++) {
+            total += (uint64_t)ivm_rows_value(&rows, IVM_INT64, i, 1).as.int64;
+        }
+    }
+    ivm_snapshot_close(snapshot);
+    uint64_t unequal = groups > rows_count ? groups - rows_count : rows_count - groups;
+    return unequal + (total != rows_count * (rows_count - 1) / 2);
+}
+
+static void strings_measure(latency_bench *bench)
+{
+    for (size_t round = 0; round < bench->runs; round++) {
+        histogram pushes = { 0 };
+        string_groups it;
+        ivm_error error = IVM_ERROR_INIT;
+        strings_open(&it);
+        for (uint64_t i = 0; i < bench->grow; i++) {
+            histogram_add(&pushes, string_push(&it, i));
+        }
+        percentiles_take(&bench->rounds[0], &pushes, round);
+        bench->unequal += strings_unequal(&it, bench->grow);
+        must(ivm_engine_close(it.engine, &error), &error);
+    }
+    if (!bench->unequal) {
+        percentiles_show(bench, &bench->rounds[0], "growing_strings", bench->grow);
+    }
+}
+
 int latency_command(int argc, char **argv)
 {
     latency_bench *bench = memory_take(sizeof *bench);
@@ -162,6 +242,7 @@ int latency_command(int argc, char **argv)
     }
     kinds_measure(bench);
     growing_measure(bench);
+    strings_measure(bench);
     uint64_t unequal = bench->unequal;
     free(bench);
     if (unequal) {

@@ -166,12 +166,26 @@ static void put(ivm__cover *cover, uint64_t key, uint64_t hash, uint64_t cell)
     cover->slots[at] = (ivm__cover_slot){ key, cell };
 }
 
+/* Whether the larger pairs beside, if there are any, have those of the hash's home. */
+static bool is_done(const ivm__cover *cover, uint64_t hash)
+{
+    return ivm__unlikely(cover->larger != NULL) && ivm__growth_is_done(&cover->growth, home_of(cover, hash));
+}
+
+static void pair_put(ivm__cover *cover, uint64_t key, uint64_t hash, uint64_t cell)
+{
+    put(cover, key, hash, cell);
+    if (is_done(cover, hash) && key != cover->free) {
+        put(cover->larger, key, hash, cell);
+    }
+}
+
 void ivm__cover_link(ivm__cover *cover, ivm__row_id row, uint64_t hash)
 {
     if (cover->words) {
         ivm__cover_words_put(cover->words, hash, cell_of(cover, row));
     } else {
-        put(cover, key_of(cover, row), hash, cell_of(cover, row));
+        pair_put(cover, key_of(cover, row), hash, cell_of(cover, row));
     }
 }
 
@@ -193,6 +207,13 @@ static void slot_remove(ivm__cover *cover, uint32_t hole)
     cover->used--;
 }
 
+static void pair_remove(ivm__cover *cover, uint64_t key, uint64_t hash)
+{
+    uint32_t at = place_of(cover, key, hash);
+    assert(cover->slots[at].key == key);
+    slot_remove(cover, at);
+}
+
 static void words_unlink(ivm__cover *cover, uint64_t hash, ivm__row_id remaining)
 {
     if (remaining != IVM__ROW_NONE) {
@@ -210,13 +231,14 @@ void ivm__cover_unlink(ivm__cover *cover, ivm__row_id row, uint64_t hash, ivm__r
     }
     uint64_t key = key_of(cover, row);
     if (remaining != IVM__ROW_NONE) {
-        put(cover, key, hash, cell_of(cover, remaining));
+        pair_put(cover, key, hash, cell_of(cover, remaining));
     } else if (ivm__unlikely(key == cover->free)) {
         cover->has_free = false;
     } else {
-        uint32_t at = place_of(cover, key, hash);
-        assert(cover->slots[at].key == key);
-        slot_remove(cover, at);
+        pair_remove(cover, key, hash);
+        if (is_done(cover, hash)) {
+            pair_remove(cover->larger, key, hash);
+        }
     }
 }
 
@@ -262,6 +284,21 @@ static bool words_serve(const ivm__cover_words *words)
     return !words->failed && words->codes.count <= (3u << words->codes.bits) / 4;
 }
 
+static size_t slots_bytes(const ivm__cover *cover)
+{
+    return (size_t)cover->capacity * sizeof *cover->slots;
+}
+
+static void larger_drop(ivm__cover *cover)
+{
+    if (cover->larger) {
+        ivm__memory *memory = cover->index->store->memory;
+        ivm__release(memory, cover->larger->slots, slots_bytes(cover->larger));
+        ivm__release(memory, cover->larger, sizeof *cover->larger);
+        cover->larger = NULL;
+    }
+}
+
 /* Words for so many rows in an empty cover or instead of its pairs, if they serve. */
 static ivm_status words_make(ivm__cover *cover, uint64_t rows)
 {
@@ -273,7 +310,8 @@ static ivm_status words_make(ivm__cover *cover, uint64_t rows)
     }
     fill(cover);
     if (words_serve(cover->words)) {
-        ivm__release(store->memory, cover->slots, cover->capacity * sizeof *cover->slots);
+        larger_drop(cover);
+        ivm__release(store->memory, cover->slots, slots_bytes(cover));
         cover->slots = NULL;
         cover->capacity = cover->used = 0;
         cover->has_free = false;
@@ -286,32 +324,73 @@ static ivm_status words_make(ivm__cover *cover, uint64_t rows)
 
 /* ---- Room ---------------------------------------------------------------------------------------------------------------------------- */
 
-static ivm__cover_slot *slots_make(const ivm__cover *cover, uint32_t capacity)
+/* Larger pairs, to be cleared. */
+static ivm_status larger_make(ivm__cover *cover, uint32_t capacity)
 {
-    ivm__cover_slot *slots = ivm__allocate(cover->index->store->memory, capacity * sizeof *slots);
-    for (uint32_t i = 0; slots && i < capacity; i++) {
-        slots[i] = (ivm__cover_slot){ cover->free, 0 };
-    }
-    return slots;
-}
-
-static ivm_status grow(ivm__cover *cover, uint32_t capacity)
-{
-    ivm__cover_slot *slots = slots_make(cover, capacity), *old = cover->slots;
-    if (!slots) {
+    ivm__memory *memory = cover->index->store->memory;
+    ivm__cover *larger = ivm__allocate(memory, sizeof *larger);
+    ivm__cover_slot *slots = ivm__allocate(memory, (size_t)capacity * sizeof *slots);
+    if (!larger || !slots) {
+        ivm__release(memory, larger, sizeof *larger);
+        ivm__release(memory, slots, (size_t)capacity * sizeof *slots);
         return IVM_OUT_OF_MEMORY;
     }
-    uint32_t old_capacity = cover->capacity;
-    cover->slots = slots;
-    cover->capacity = capacity;
-    cover->used = 0;
-    for (uint32_t i = 0; i < old_capacity; i++) {
-        if (old[i].key != cover->free) {
-            put(cover, old[i].key, ivm__hash_word(old[i].key, cover->index->store->seed), old[i].cell);
+    *larger = (ivm__cover){ .index = cover->index, .column = cover->column, .free = cover->free, .slots = slots, .capacity = capacity };
+    uint32_t start = 0;
+    while (cover->capacity && cover->slots[start].key != cover->free) {
+        start++;
+    }
+    cover->larger = larger;
+    cover->growth = (ivm__growth){ .capacity = cover->capacity, .start = cover->capacity ? next_of(cover, start) : 0 };
+    return IVM_OK;
+}
+
+/* At the end of a move of so many slots. */
+static void larger_take(ivm__cover *cover, uint64_t slots)
+{
+    ivm__cover *larger = cover->larger;
+    assert(larger->used == cover->used);
+    ivm__memory *memory = cover->index->store->memory;
+    ivm__growth_release(memory, cover->slots, slots_bytes(cover), slots);
+    cover->slots = larger->slots;
+    cover->capacity = larger->capacity;
+    cover->larger = NULL;
+    ivm__release(memory, larger, sizeof *larger);
+}
+
+static bool is_clear(const ivm__cover *larger, const ivm__growth *growth)
+{
+    return growth->cleared == slots_bytes(larger);
+}
+
+/* The larger ones are clear. Returns whether all are moved. */
+static bool slots_move(ivm__cover *cover, uint64_t slots)
+{
+    ivm__growth *growth = &cover->growth;
+    uint64_t done = growth->done, least = ivm__growth_least(growth, slots), seed = cover->index->store->seed;
+    uint32_t at = (uint32_t)ivm__growth_place(growth, done);
+    for (; cover->slots[at].key != cover->free || done < least; at = next_of(cover, at), done++) {
+        const ivm__cover_slot *slot = &cover->slots[at];
+        uint64_t hash = ivm__hash_word(slot->key, seed);
+        if (slot->key != cover->free && ivm__growth_moves(growth, done, home_of(cover, hash))) {
+            put(cover->larger, slot->key, hash, slot->cell);
         }
     }
-    ivm__release(cover->index->store->memory, old, old_capacity * sizeof *old);
-    return IVM_OK;
+    return ivm__growth_moved(growth, done);
+}
+
+static void larger_move(ivm__cover *cover, uint64_t slots)
+{
+    ivm__cover *larger = cover->larger;
+    if (!is_clear(larger, &cover->growth)) {
+        size_t from = cover->growth.cleared, to = ivm__growth_clear(&cover->growth, slots_bytes(larger), slots);
+        for (size_t i = from / sizeof *larger->slots; i < to / sizeof *larger->slots; i++) {
+            larger->slots[i] = (ivm__cover_slot){ cover->free, 0 };
+        }
+    }
+    if (is_clear(larger, &cover->growth) && (cover->capacity == 0 || slots_move(cover, slots))) {
+        larger_take(cover, slots);
+    }
 }
 
 ivm_status ivm__cover_reserve(ivm__cover *cover, uint64_t rows)
@@ -320,11 +399,15 @@ ivm_status ivm__cover_reserve(ivm__cover *cover, uint64_t rows)
         return ivm__cover_words_reserve(cover->words, rows);
     }
     uint64_t needed = cover->used + rows + 1, capacity = needed * 2;
-    if (capacity <= cover->capacity) {
+    bool meanwhile = ivm__grows_for(cover->capacity, rows) && needed <= cover->capacity / 2 + ivm__grows_meanwhile(cover->capacity);
+    if (ivm__unlikely(cover->larger != NULL)) {
+        larger_move(cover, meanwhile ? ivm__moved_for(rows) : IVM__MOVED_ALL);
+    }
+    if (cover->larger || capacity <= cover->capacity) {
         return IVM_OK;
     }
     uint64_t all = cover->index->used + rows;
-    if (all / 2 >= cover->words_tried) {
+    if (ivm__cover_words_bits(all) > ivm__cover_words_bits(cover->words_tried)) {
         IVM_TRY(words_make(cover, all));
         if (cover->words) {
             return IVM_OK;
@@ -332,7 +415,11 @@ ivm_status ivm__cover_reserve(ivm__cover *cover, uint64_t rows)
     }
     uint64_t half_more = cover->capacity + (uint64_t)cover->capacity / 2;
     capacity = capacity < half_more ? half_more : capacity;
-    return capacity > UINT32_MAX ? IVM_OUT_OF_MEMORY : grow(cover, (uint32_t)capacity);
+    IVM_TRY(capacity > UINT32_MAX ? IVM_OUT_OF_MEMORY : larger_make(cover, (uint32_t)capacity));
+    if (!meanwhile) {
+        larger_move(cover, IVM__MOVED_ALL);
+    }
+    return IVM_OK;
 }
 
 void ivm__cover_clear(ivm__cover *cover)
@@ -341,6 +428,7 @@ void ivm__cover_clear(ivm__cover *cover)
         ivm__cover_words_clear(cover->words);
         return;
     }
+    larger_drop(cover);
     for (uint32_t i = 0; cover->used && i < cover->capacity; i++) {
         cover->slots[i].key = cover->free;
     }
@@ -352,7 +440,8 @@ static void cover_free(ivm__cover *cover)
 {
     ivm__memory *memory = cover->index->store->memory;
     ivm__cover_words_free(cover->words);
-    ivm__release(memory, cover->slots, cover->capacity * sizeof *cover->slots);
+    larger_drop(cover);
+    ivm__release(memory, cover->slots, slots_bytes(cover));
     ivm__release(memory, cover, sizeof *cover);
 }
 
@@ -368,7 +457,36 @@ void ivm__index_covers_drop(ivm__index *index)
 uint64_t ivm__cover_bytes(const ivm__cover *cover)
 {
     uint64_t words = cover->words ? ivm__cover_words_bytes(cover->words) : 0;
-    return sizeof *cover + words + cover->capacity * sizeof *cover->slots;
+    uint64_t larger = cover->larger ? sizeof *cover->larger + slots_bytes(cover->larger) : 0;
+    return sizeof *cover + words + slots_bytes(cover) + larger;
+}
+
+const char *ivm__cover_validate(const ivm__cover *cover)
+{
+    uint32_t done = 0, used = 0;
+    uint64_t cell;
+    bool beside = cover->larger && is_clear(cover->larger, &cover->growth);
+    for (uint32_t i = 0; i < cover->capacity; i++) {
+        const ivm__cover_slot *slot = &cover->slots[i];
+        uint64_t hash = ivm__hash_word(slot->key, cover->index->store->seed);
+        if (slot->key == cover->free) {
+            continue;
+        }
+        used++;
+        if (!find(cover, slot->key, home_of(cover, hash), &cell) || cell != slot->cell) {
+            return "a pair that a probe does not reach";
+        }
+        if (beside && is_done(cover, hash)) {
+            if (!find(cover->larger, slot->key, home_of(cover->larger, hash), &cell) || cell != slot->cell) {
+                return "a pair that is not among the larger ones";
+            }
+            done++;
+        }
+    }
+    if (used != cover->used) {
+        return "a cover that counts other pairs than it has";
+    }
+    return beside && cover->larger->used != done ? "larger pairs of a cover that it has not itself" : NULL;
 }
 
 /* ---- Making -------------------------------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* Covers: a unique index over one 8-byte key and one 8-byte column in one table, so that a probe that reads that column alone costs one cache line
  * instead of two. Where the column has few values, as those grouped by have, it is a word of 8 bytes a key with a code for the cell (cover_words.h);
  * else pairs {key, cell}, until there are so many keys that words have codes enough, at load a third to a half, where three of four are found in their home slot. The capacity is no power of
- * two, so that the table is no larger than it must be. A cover follows its index row by row. While a step holds an old and a new row of one key its cell is that of either:
+ * two, so that the table is no larger than it must be. Many pairs grow a piece at a time (growth.h). A cover follows its index row by row. While a step holds an old and a new row of one key its cell is that of either:
  * it is asked only where no row is touched.
  *
  * Built when a large index is first probed for one column; freed with the index. */
@@ -25,7 +25,9 @@ typedef struct ivm__cover {
     uint64_t free_cell;
     ivm__cover_slot *slots;
     uint32_t capacity, used;
-    uint64_t words_tried; /* for so many rows words would not do: the more there are, the more codes words have */
+    struct ivm__cover *larger; /* pairs alone, filled beside; NULL: none. The key that free slots have is not in it */
+    ivm__growth growth;        /* while there are */
+    uint64_t words_tried;      /* for so many rows words would not do: with more codes they might, for which there must be more rows */
 } ivm__cover;
 
 /* Indexes of fewer rows are in the cache as they are; from here on a cover is worth it for the codes that it gives. */
@@ -61,5 +63,7 @@ void ivm__cover_link(ivm__cover *cover, ivm__row_id row, uint64_t hash);
 void ivm__cover_unlink(ivm__cover *cover, ivm__row_id row, uint64_t hash, ivm__row_id remaining);
 void ivm__cover_clear(ivm__cover *cover);
 uint64_t ivm__cover_bytes(const ivm__cover *cover);
+/* Every invariant of pairs that grow, for tests: NULL or what is wrong. */
+const char *ivm__cover_validate(const ivm__cover *cover);
 
 #endif

@@ -205,7 +205,7 @@ static bool is_done(const ivm__cover_words *it, uint64_t hash)
 {
     uint32_t home;
     word_of(it, hash, &home);
-    return home < it->larger_done && !it->larger->failed;
+    return home < it->growth.done && !it->larger->failed;
 }
 
 void ivm__cover_words_put(ivm__cover_words *it, uint64_t hash, uint64_t cell)
@@ -276,13 +276,12 @@ static void larger_drop(ivm__cover_words *it)
         ivm__release(it->memory, it->larger->words, words_bytes(it->larger->capacity));
         ivm__release(it->memory, it->larger, sizeof *it->larger);
         it->larger = NULL;
-        it->larger_done = 0;
     }
 }
 
 static ivm_status larger_make(ivm__cover_words *it, uint64_t capacity)
 {
-    uint64_t *words = capacity > UINT32_MAX ? NULL : ivm__allocate_zeroed(it->memory, words_bytes((uint32_t)capacity));
+    uint64_t *words = capacity > UINT32_MAX ? NULL : ivm__allocate(it->memory, words_bytes((uint32_t)capacity));
     ivm__cover_words *larger = ivm__allocate(it->memory, sizeof *larger);
     if (!larger || !words) {
         ivm__release(it->memory, words, words ? words_bytes((uint32_t)capacity) : 0);
@@ -292,65 +291,98 @@ static ivm_status larger_make(ivm__cover_words *it, uint64_t capacity)
     *larger = *it; /* of the codes it reads the bits alone */
     capacity_set(larger, words, (uint32_t)capacity);
     it->larger = larger;
-    it->larger_done = 0;
+    it->growth = (ivm__growth){ .capacity = it->capacity };
     return IVM_OK;
 }
 
-static void larger_take(ivm__cover_words *it)
+/* At the end of a move of so many slots. */
+static void larger_take(ivm__cover_words *it, uint64_t slots)
 {
     ivm__cover_words *larger = it->larger;
     assert(larger->failed || larger->used == it->used);
-    ivm__release(it->memory, it->words, words_bytes(it->capacity));
+    ivm__growth_release(it->memory, it->words, words_bytes(it->capacity), slots);
     it->words = larger->words;
     it->capacity = larger->capacity;
     it->shift = larger->shift;
     it->failed = larger->failed;
     it->larger = NULL;
-    it->larger_done = 0;
     ivm__release(it->memory, larger, sizeof *larger);
 }
 
-/* So many slots, up to a free one. Words come in the order of their homes and so go near the end of what is there, but for those of homes before,
- * which are there. */
-static void larger_move(ivm__cover_words *it, uint64_t slots)
+static bool is_clear(const ivm__cover_words *larger, const ivm__growth *growth)
 {
-    uint64_t at = it->larger_done, end = (uint64_t)it->capacity + IVM__WORD_DISTANCES, least = slots < end - at ? at + slots : end;
+    return growth->cleared == words_bytes(larger->capacity);
+}
+
+/* The larger ones are clear. So many slots, up to a free one. Words come in the order of their homes and so go near the end of what is there, but for
+ * those of homes before, which are there. */
+static void words_move(ivm__cover_words *it, uint64_t slots)
+{
+    uint64_t at = it->growth.done, end = (uint64_t)it->capacity + IVM__WORD_DISTANCES, least = slots < end - at ? at + slots : end;
     for (; at < end && (at < least || it->words[at] != 0) && !it->larger->failed; at++) {
         uint64_t word = it->words[at];
-        if (word != 0 && at - distance_of(it, word) >= it->larger_done) {
+        if (word != 0 && at - distance_of(it, word) >= it->growth.done) {
             uint32_t code = (uint32_t)(word & (distance_one(it) - 1));
             it->larger->failed = !word_put(it->larger, hash_of(it, (uint32_t)at), code);
         }
     }
-    it->larger_done = (uint32_t)(at < end ? at + 1 : end);
+    it->growth.done = at < end ? at + 1 : end;
     if (at >= end || it->larger->failed) {
-        larger_take(it);
+        larger_take(it, slots);
+    }
+}
+
+static void larger_move(ivm__cover_words *it, uint64_t slots)
+{
+    if (!is_clear(it->larger, &it->growth)) {
+        size_t from = it->growth.cleared, to = ivm__growth_clear(&it->growth, words_bytes(it->larger->capacity), slots);
+        memset((uint8_t *)it->larger->words + from, 0, to - from);
+    }
+    if (is_clear(it->larger, &it->growth)) {
+        words_move(it, slots);
     }
 }
 
 ivm_status ivm__cover_words_reserve(ivm__cover_words *it, uint64_t rows)
 {
     uint64_t needed = it->used + rows, capacity = capacity_for(needed);
-    bool meanwhile = it->capacity >= IVM__GROWN_BESIDE_MIN && rows <= it->capacity / 64 &&
-                     needed <= (uint64_t)it->capacity * 33 / 50 + it->capacity / 16;
+    bool meanwhile = ivm__grows_for(it->capacity, rows) && needed <= (uint64_t)it->capacity * 33 / 50 + ivm__grows_meanwhile(it->capacity);
     if (ivm__unlikely(it->larger != NULL)) {
-        larger_move(it, meanwhile ? ivm__moved_for(rows) : UINT64_MAX);
+        larger_move(it, meanwhile ? ivm__moved_for(rows) : IVM__MOVED_ALL);
     }
     if (it->failed || it->larger || capacity <= it->capacity) {
         return IVM_OK;
     }
     IVM_TRY(larger_make(it, capacity));
     if (!meanwhile) {
-        larger_move(it, UINT64_MAX);
+        larger_move(it, IVM__MOVED_ALL);
     }
     return IVM_OK;
+}
+
+/* All that is left of 64. */
+static uint32_t bits_for(uint64_t capacity)
+{
+    uint32_t bits = 63 - (uint32_t)__builtin_clzll(capacity) - IVM__WORD_DISTANCE_BITS;
+    return bits < IVM__CODE_BITS_MAX ? bits : IVM__CODE_BITS_MAX;
+}
+
+static bool has_codes(uint64_t capacity)
+{
+    return capacity >= 4 << IVM__WORD_DISTANCE_BITS && capacity <= UINT32_MAX;
+}
+
+uint32_t ivm__cover_words_bits(uint64_t rows)
+{
+    uint64_t capacity = capacity_for(rows);
+    return has_codes(capacity) ? bits_for(capacity) : 0;
 }
 
 ivm_status ivm__cover_words_make(ivm__memory *memory, uint64_t seed, uint64_t rows, ivm__cover_words **made)
 {
     *made = NULL;
     uint64_t capacity = capacity_for(rows);
-    if (capacity < 4 << IVM__WORD_DISTANCE_BITS || capacity > UINT32_MAX) {
+    if (!has_codes(capacity)) {
         return IVM_OK;
     }
     ivm__cover_words *it = ivm__allocate_zeroed(memory, sizeof *it);
@@ -361,8 +393,7 @@ ivm_status ivm__cover_words_make(ivm__memory *memory, uint64_t seed, uint64_t ro
     it->seed = seed;
     uint64_t *words = ivm__allocate_zeroed(memory, words_bytes((uint32_t)capacity));
     capacity_set(it, words, (uint32_t)capacity);
-    uint32_t bits = it->shift - IVM__WORD_DISTANCE_BITS; /* all that is left of 64 */
-    ivm_status status = ivm__codes_init(&it->codes, memory, bits < IVM__CODE_BITS_MAX ? bits : IVM__CODE_BITS_MAX);
+    ivm_status status = ivm__codes_init(&it->codes, memory, bits_for(capacity));
     if (status != IVM_OK || !it->words) {
         ivm__cover_words_free(it);
         return IVM_OUT_OF_MEMORY;
@@ -443,5 +474,5 @@ static const char *larger_validate(const ivm__cover_words *it)
 const char *ivm__cover_words_validate(const ivm__cover_words *it)
 {
     const char *wrong = words_validate(it, it->codes.count);
-    return wrong || !it->larger || it->failed ? wrong : larger_validate(it);
+    return wrong || !it->larger || it->failed || !is_clear(it->larger, &it->growth) ? wrong : larger_validate(it);
 }

@@ -5,7 +5,7 @@
  *
  * Two hashes with one home have `low` at least the capacity apart: the bits kept of it tell them apart. Words stand in the order of their
  * homes, where at load two thirds none is ever far from its own, and the array ends that far behind the last home: nothing wraps. Many words grow
- * a piece at a time, as the slots of indexes do (index_grow.c). */
+ * a piece at a time (growth.h); as nothing wraps, from the first home on. */
 #ifndef IVM__COVER_WORDS_H
 #define IVM__COVER_WORDS_H
 
@@ -24,11 +24,13 @@ typedef struct ivm__cover_words {
     bool failed;    /* no more codes, or a word too far from its home: it says nothing any more, and takes nothing in */
     ivm__codes codes;
     struct ivm__cover_words *larger; /* words alone, filled beside; NULL: none */
-    uint32_t larger_done;            /* the words of homes before this are in it */
+    ivm__growth growth;              /* while there are */
 } ivm__cover_words;
 
 /* Room for so many keys. *made is NULL where such words cannot hold a code. */
 ivm_status ivm__cover_words_make(ivm__memory *memory, uint64_t seed, uint64_t rows, ivm__cover_words **made) IVM_MUST_CHECK;
+/* So many bits a code would have; 0: none. */
+uint32_t ivm__cover_words_bits(uint64_t rows);
 void ivm__cover_words_free(ivm__cover_words *words); /* NULL is fine */
 ivm_status ivm__cover_words_reserve(ivm__cover_words *words, uint64_t rows) IVM_MUST_CHECK;
 /* Adds a key, by its hash, or gives it another cell. */

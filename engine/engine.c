@@ -56,6 +56,7 @@ static void free_everything(ivm_engine *engine)
     ivm__arena_deinit(&engine->arena);
     ivm__arena_deinit(&engine->scratch);
     ivm__texts_deinit(&engine->texts);
+    (void)ivm__leaving_end(&engine->memory);
     pthread_mutex_destroy(&engine->turn);
     pthread_mutex_destroy(&engine->lock);
     pthread_mutex_destroy(&engine->snapshots_lock);
@@ -392,5 +393,6 @@ void ivm__engine_settle(ivm_engine *engine)
     oldest = engine->withheld && engine->published && engine->published_epoch < oldest ? engine->published_epoch : oldest;
     pthread_mutex_unlock(&engine->snapshots_lock);
     ivm__texts_sweep(&engine->texts, oldest);
+    ivm__leaving_step(&engine->memory);
     engine->texts.epoch++;
 }

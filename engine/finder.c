@@ -1,4 +1,4 @@
-/* Open addressing with linear probing over slots of a hash's half and a row's id, at a load of at most 0.7. Nothing is ever taken out, so that readers may
+/* Open addressing with linear probing over slots of a hash's half and a row's id, at a load of at most 0.7, and a sixteenth more while a larger one is made. Nothing is ever taken out, so that readers may
  * probe while the writer adds: a slot is written once, from 0. Cost: a hash and a probe, 30 to 60 ns, a row that came or was overwritten; nothing for
  * one that went, nor where no reader looks keys up. A store whose readers stop doing so gives its finder up. */
 #include "finder.h"
@@ -52,17 +52,19 @@ static size_t finder_bytes(uint64_t slots, uint32_t key_count)
     return sizeof(ivm__finder) + slots * sizeof(uint64_t) + key_count * sizeof(uint32_t);
 }
 
+/* Its slots are to be cleared. */
 static ivm__finder *finder_create(ivm__memory *memory, const ivm__row_pages *rows, const ivm__find_key *key)
 {
     uint64_t slots = SLOTS_MIN;
     while (slots < 2 * rows->rows_count) {
         slots *= 2;
     }
-    ivm__finder *finder = rows->rows_count <= IVM__FINDER_ROWS_MAX ? ivm__allocate_zeroed(memory, finder_bytes(slots, key->count)) : NULL;
+    ivm__finder *finder = rows->rows_count <= IVM__FINDER_ROWS_MAX ? ivm__allocate(memory, finder_bytes(slots, key->count)) : NULL;
     if (finder) {
+        memset(finder, 0, sizeof *finder);
         atomic_init(&finder->references, 1);
         finder->mask = (uint32_t)(slots - 1);
-        finder->room = slots / 10 * 7;
+        finder->room = slots / 10 * 7 + ivm__grows_meanwhile(slots);
         finder->seed = key->seed;
         finder->layout = ivm__layout_acquire((ivm__layout *)(uintptr_t)rows->layout);
         finder->key_count = key->count;
@@ -92,13 +94,24 @@ void ivm__finder_release(ivm__finder *finder, ivm__memory *memory)
     if (references == 1) {
         ivm__pages_release(finder->over, memory);
         ivm__layout_release(finder->layout);
-        ivm__release(memory, finder, finder_bytes((uint64_t)finder->mask + 1, finder->key_count));
+        ivm__finder_release(finder->larger, memory);
+        ivm__release_slowly(memory, finder, finder_bytes((uint64_t)finder->mask + 1, finder->key_count));
     }
 }
 
 static uint64_t entry_of(uint64_t hash, ivm__row_id row)
 {
     return hash << 32 | (row + 1u);
+}
+
+static size_t slots_bytes(const ivm__finder *finder)
+{
+    return ((size_t)finder->mask + 1) * sizeof finder->slots[0];
+}
+
+static uint8_t *slots_of(ivm__finder *finder)
+{
+    return (uint8_t *)finder + offsetof(ivm__finder, slots);
 }
 
 /* False: it is full. An id that is there with this hash already is not noted twice, so that a reader meets each row once. */
@@ -155,6 +168,7 @@ ivm__finder *ivm__finder_make(ivm__memory *memory, const ivm__row_pages *rows, c
 {
     ivm__finder *finder = finder_create(memory, rows, key);
     if (finder) {
+        memset(slots_of(finder), 0, slots_bytes(finder));
         bool added = rows_add(finder, rows, 0, rows->end);
         assert(added);
         (void)added;
@@ -258,25 +272,84 @@ void ivm__finder_adopt(ivm__store *store)
     }
 }
 
-static bool row_add(const ivm__store *store, const ivm__find_key *key, ivm__row_id row)
+static bool row_add(const ivm__store *store, ivm__finder *finder, const ivm__find_key *key, ivm__row_id row)
 {
-    return finder_add(store->finder, ivm__find_hash(store->layout, ivm__store_row(store, row), key), row);
+    return finder_add(finder, ivm__find_hash(store->layout, ivm__store_row(store, row), key), row);
 }
 
 /* What the step last committed made come. */
-static bool changes_add(const ivm__store *store)
+static bool changes_add(const ivm__store *store, ivm__finder *finder)
 {
-    const ivm__find_key key = { store->finder->columns, store->finder->key_count, store->finder->seed };
+    const ivm__find_key key = { finder->columns, finder->key_count, finder->seed };
     const ivm__row_pages rows = ivm__store_row_pages(store);
-    bool added = rows_add(store->finder, &rows, store->last_first, store->last_end);
+    bool added = rows_add(finder, &rows, store->last_first, store->last_end);
     for (uint32_t i = 0; added && i < store->last_count; i++) {
         const ivm__touch *touch = &store->last[i];
-        added = touch->before != 0 || touch->after == 0 || row_add(store, &key, touch->row);
+        added = touch->before != 0 || touch->after == 0 || row_add(store, finder, &key, touch->row);
     }
     for (uint32_t i = 0; added && i < store->overwritten_last.count; i++) {
-        added = row_add(store, &key, store->overwritten_last.rows[i]);
+        added = row_add(store, finder, &key, store->overwritten_last.rows[i]);
     }
     return added;
+}
+
+/* ---- A larger one beside ---------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t changes_count(const ivm__store *store)
+{
+    return store->last_end - store->last_first + store->last_count + store->overwritten_last.count;
+}
+
+/* Where memory is wanting there is none yet. */
+static void larger_begin(const ivm__store *store, ivm__finder *finder)
+{
+    const ivm__row_pages rows = ivm__store_row_pages(store);
+    const ivm__find_key key = { finder->columns, finder->key_count, finder->seed };
+    finder->larger = finder_create(store->memory, &rows, &key);
+    finder->growth = (ivm__growth){ 0 };
+}
+
+/* Notes so many rows more, those that stand: of others no snapshot that has it will know. False: it is full. */
+static bool larger_fill(const ivm__store *store, ivm__finder *finder, uint64_t slots)
+{
+    const ivm__row_pages rows = ivm__store_row_pages(store);
+    uint64_t done = finder->growth.done < store->rows_end ? finder->growth.done : store->rows_end, left = store->rows_end - done;
+    finder->growth.done = done + (slots < left ? slots : left);
+    return rows_add(finder->larger, &rows, (ivm__row_id)done, (ivm__row_id)finder->growth.done) && changes_add(store, finder->larger);
+}
+
+/* What the step last committed made come is noted in the finder, which is not full. The larger one takes its place once it has all rows. */
+static void larger_move(ivm__store *store)
+{
+    ivm__finder *finder = store->finder, *larger = finder->larger;
+    uint64_t slots = ivm__moved_for(changes_count(store));
+    size_t bytes = slots_bytes(larger);
+    if (finder->growth.cleared < bytes) {
+        size_t from = finder->growth.cleared, to = ivm__growth_clear(&finder->growth, bytes, slots);
+        memset(slots_of(larger) + from, 0, to - from);
+        return;
+    }
+    if (!larger_fill(store, finder, slots)) {
+        finder->larger = NULL;
+        ivm__finder_release(larger, store->memory);
+    } else if (finder->growth.done == store->rows_end) {
+        finder->larger = NULL;
+        larger->idle = finder->idle;
+        store->finder = larger;
+        ivm__finder_release(finder, store->memory);
+    }
+}
+
+static void larger_step(ivm__store *store)
+{
+    ivm__finder *finder = store->finder;
+    uint64_t slots = (uint64_t)finder->mask + 1;
+    if (!finder->larger && finder->room <= ivm__grows_meanwhile(slots) && ivm__grows_beside(slots)) {
+        larger_begin(store, finder);
+    }
+    if (finder->larger) {
+        larger_move(store);
+    }
 }
 
 static bool is_idle(ivm__finder *finder)
@@ -293,8 +366,10 @@ void ivm__finder_commit(ivm__store *store)
     if (store->finder && is_idle(store->finder)) {
         ivm__finder_drop(store);
     }
-    if (store->finder && !changes_add(store)) {
+    if (store->finder && !changes_add(store, store->finder)) {
         finder_remake(store);
+    } else if (store->finder) {
+        larger_step(store);
     }
     ivm__finder_adopt(store);
 }

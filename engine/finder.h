@@ -5,10 +5,12 @@
  *     complete for a snapshot = each of its rows has its entry        sound = the reader compares the row's cells
  *
  * The first reader that looks a key up makes one from its snapshot's rows and offers it to the store, which adds what came since and keeps it from
- * then on. Entries of rows that went stay until the set is full; then it is made anew and readers of the old one keep that. */
+ * then on. Entries of rows that went stay until the set is full; then it is made anew and readers of the old one keep that. A large one
+ * is made beside the old, a piece whenever rows came (growth.h): where it is cleared, row after row is noted in it, and what comes meanwhile in both. */
 #ifndef IVM__FINDER_H
 #define IVM__FINDER_H
 
+#include "growth.h"
 #include "row_sort.h"
 
 /* The columns that rows are found by; no two rows of a store have the same cells in them. */
@@ -20,11 +22,13 @@ typedef struct ivm__find_key {
 
 typedef struct ivm__finder {
     _Atomic uint32_t references;
-    _Atomic bool used; /* by a reader, since the store last asked */
-    uint32_t idle;     /* steps since then */
-    uint32_t mask;     /* slots - 1 */
-    uint64_t room;     /* entries until it is full */
-    ivm__pages *over;  /* made from: while it is offered */
+    _Atomic bool used;          /* by a reader, since the store last asked */
+    uint32_t idle;              /* steps since then */
+    uint32_t mask;              /* slots - 1 */
+    uint64_t room;              /* entries until it is full */
+    struct ivm__finder *larger; /* the store's: made beside; NULL: none */
+    ivm__growth growth;         /* of that: `done` counts row ids */
+    ivm__pages *over;           /* made from: while it is offered */
     ivm__layout *layout;
     uint32_t key_count;
     uint32_t *columns; /* of the key, behind the slots */

@@ -1,7 +1,7 @@
 /* Indexes: from a key to the rows of a store that hold it. Slots of 8 bytes {32 bits of the hash, row id + 1} with linear probing; the home
  * slot comes from those 32 bits, so that growing and removing never touch a row. Those of a unique index have 4 bytes up to some million rows
  * (index_narrow.c). Load at most three quarters, or four fifths where slots are narrow, and a sixteenth more while a large one
- * grows, which it does a piece at a time (index_grow.c); at least 0.6 once it has grown.
+ * grows, which it does a piece at a time (growth.h); at least 0.6 once it has grown.
  * A unique index gives every row a slot; while a step holds an old and a new row of one key, `doubles` > 0 and probes look past a match that the
  * step touched or appended, as it did both of them. Any other index has one slot a distinct key, and the rows of a key that has several stand in a
  * list of blocks of one cache line.
@@ -9,14 +9,10 @@
 #ifndef IVM__INDEX_H
 #define IVM__INDEX_H
 
+#include "growth.h"
 #include "hash.h"
 #include "segments.h"
 #include "store.h"
-
-/* Slots from which on an index grows a piece at a time. Tests build with less. */
-#ifndef IVM__GROWN_BESIDE_MIN
-#define IVM__GROWN_BESIDE_MIN 262144u
-#endif
 
 /* Rows of one key, packed from the front; a list of such blocks holds them all. */
 #define IVM__BLOCK_ROWS 14u
@@ -46,8 +42,7 @@ typedef struct ivm__index {
     uint32_t far;              /* narrow slots that are 64 or more from their homes */
     uint32_t used;             /* slots in use */
     struct ivm__index *larger; /* slots alone, filled beside; NULL: none. See index_grow.c */
-    uint64_t larger_done;      /* how many homes from the start on are in it */
-    uint32_t larger_start;
+    ivm__growth growth;        /* while there are */
     uint64_t wanted;           /* the most that the step under way has asked for room for */
     struct ivm__cover *covers; /* unique: see cover.h */
     ivm__segments places;      /* uint32_t by row id: block * 16 + where in it; IVM__ROW_NONE: the only row of its key. None where unique */
@@ -55,12 +50,6 @@ typedef struct ivm__index {
     uint32_t blocks_count;                   /* ever given */
     uint32_t blocks_free, blocks_free_count; /* the first of those given back */
 } ivm__index;
-
-/* What grows a piece at a time (index_grow.c) moves so many slots when room is made for `rows` more: 16 a row it must to be done in time. */
-static inline uint64_t ivm__moved_for(uint64_t rows)
-{
-    return rows * 18 + 8;
-}
 
 /* Keys of `rows_count` rows, packed: words_count words each, and their hashes. skip[i]: the key has a null (NULL: none has). */
 typedef struct ivm__keys {

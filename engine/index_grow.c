@@ -1,15 +1,5 @@
 /* Room for slots. A small index grows at once: every slot is placed anew by what it holds of the hash, in order. A large one grows a piece at a
- * time, so that no push waits for all of it: larger slots are filled beside those in use while rows come and go in both.
- *
- *     homes of the slots in use:   start ............ done ..................... start
- *                                  | are in the larger | not yet, are looked for  |
- *                                  | ones too          | in those in use alone    |
- *
- * All look-ups go to the slots in use; `done` stands where a slot was free, so that the slots of the homes before it lie before it, but for those
- * that came since. What comes or goes at a home before `done` does so in the larger ones too. They take the place of those in use when `done` is back
- * at the start. Until then those in use hold a sixteenth more than they else do, and each row that there is made room for moves `done` on by
- * somewhat more than sixteen slots. Whoever makes room for many rows
- * at once, a 64th of the slots, waits for the rest. Cost: growing by a quarter moves four slots a new row in the mean. */
+ * time (growth.h). Cost: growing by a quarter moves four slots a new row in the mean. */
 #include "index_inside.h"
 
 #define SLOTS_MIN 16u
@@ -27,15 +17,9 @@ static void slots_release(ivm__index *index)
 
 /* ---- Larger slots beside ----------------------------------------------------------------------------------------------------------- */
 
-/* How many homes on from the start the hash's is. */
-static uint64_t home_from_start(const ivm__index *index, uint64_t hash)
-{
-    return ivm__index_distance(index, index->larger_start, ivm__index_aim(index, hash).home);
-}
-
 static bool is_done(const ivm__index *index, uint64_t hash)
 {
-    return home_from_start(index, hash) < index->larger_done;
+    return ivm__growth_is_done(&index->growth, ivm__index_aim(index, hash).home);
 }
 
 void ivm__larger_link(ivm__index *index, ivm__row_id row, uint64_t hash)
@@ -80,33 +64,32 @@ static uint64_t slot_hash(const ivm__index *index, uint32_t at, const ivm__index
                          : ivm__index_row_hash(index, ivm__store_row(index->store, ivm__slot_row(ivm__index_slot(index, at))));
 }
 
-/* So many slots from `done` on at least, up to a free one. At the end it goes on past the start, where slots may have come to stand whose homes are
- * before it, and were left alone as long as they seemed to stand before their homes. */
-static void slots_move(ivm__index *index, uint64_t slots)
+/* The larger ones are clear. So many slots from `done` on at least. Returns whether those were the last. */
+static bool slots_move(ivm__index *index, uint64_t slots)
 {
-    uint64_t before = index->larger_done, done = before, capacity = index->slots_capacity;
-    uint64_t least = slots < capacity - before ? before + slots : capacity - 1, place = index->larger_start + before;
-    uint32_t at = (uint32_t)(place < capacity ? place : place - capacity);
+    ivm__growth *growth = &index->growth;
+    uint64_t done = growth->done, least = ivm__growth_least(growth, slots);
+    uint32_t at = (uint32_t)ivm__growth_place(growth, done);
     for (uint64_t slot; (slot = ivm__index_slot(index, at)) != 0 || done < least; at = ivm__index_next(index, at), done++) {
         if (slot == 0) {
             continue;
         }
         uint64_t hash = slot_hash(index, at, index->larger);
-        uint64_t home = home_from_start(index, hash);
-        bool here = done < capacity ? home <= done : home > done - capacity;
-        if (home >= before && here) {
+        if (ivm__growth_moves(growth, done, ivm__index_aim(index, hash).home)) {
             ivm__slot_put(index->larger, ivm__slot_row(slot), hash);
             index->larger->used++;
         }
     }
-    index->larger_done = done + 1 < capacity ? done + 1 : capacity;
+    return ivm__growth_moved(growth, done);
 }
 
-static void larger_take(ivm__index *index)
+/* At the end of a move of so many slots. */
+static void larger_take(ivm__index *index, uint64_t slots)
 {
     ivm__index *larger = index->larger;
     assert(larger->used == index->used);
-    slots_release(index);
+    void *old = index->narrow ? (void *)index->narrow : (void *)index->slots;
+    ivm__growth_release(index->store->memory, old, ivm__slots_held(index), slots);
     index->slots = larger->slots;
     index->narrow = larger->narrow;
     index->slots_capacity = larger->slots_capacity;
@@ -116,13 +99,20 @@ static void larger_take(ivm__index *index)
     ivm__release(index->store->memory, larger, sizeof *larger);
 }
 
+static bool is_clear(const ivm__index *larger, const ivm__growth *growth)
+{
+    return growth->cleared == ivm__slots_held(larger);
+}
+
 static void larger_move(ivm__index *index, uint64_t slots)
 {
-    if (index->larger_done < index->slots_capacity) {
-        slots_move(index, slots);
+    ivm__index *larger = index->larger;
+    if (!is_clear(larger, &index->growth)) {
+        size_t from = index->growth.cleared, to = ivm__growth_clear(&index->growth, ivm__slots_held(larger), slots);
+        memset((larger->narrow ? (uint8_t *)larger->narrow : (uint8_t *)larger->slots) + from, 0, to - from);
     }
-    if (index->larger_done == index->slots_capacity) {
-        larger_take(index);
+    if (is_clear(larger, &index->growth) && (index->slots_capacity == 0 || slots_move(index, slots))) {
+        larger_take(index, slots);
     }
 }
 
@@ -132,7 +122,7 @@ static ivm_status larger_make(ivm__index *index, uint64_t capacity, bool narrow)
 {
     ivm__memory *memory = index->store->memory;
     ivm__index *larger = ivm__allocate_zeroed(memory, sizeof *larger);
-    void *slots = ivm__allocate_zeroed(memory, ivm__slots_bytes(capacity, narrow));
+    void *slots = ivm__allocate(memory, ivm__slots_bytes(capacity, narrow));
     if (!larger || !slots) {
         ivm__release(memory, larger, sizeof *larger);
         ivm__release(memory, slots, ivm__slots_bytes(capacity, narrow));
@@ -147,12 +137,11 @@ static ivm_status larger_make(ivm__index *index, uint64_t capacity, bool narrow)
     larger->row_bits = narrow ? ivm__narrow_row_bits(capacity) : 0;
     larger->far = larger->used = larger->doubles = 0;
     index->larger = larger;
-    index->larger_done = 0;
     uint32_t start = 0;
     while (index->slots_capacity && ivm__index_slot(index, start) != 0) {
         start++;
     }
-    index->larger_start = ivm__index_next(index, start);
+    index->growth = (ivm__growth){ .capacity = index->slots_capacity, .start = ivm__index_next(index, start) };
     return IVM_OK;
 }
 
@@ -169,16 +158,11 @@ static uint64_t capacity_for(uint64_t capacity, uint64_t needed, bool narrow)
     return ivm__slots_limit(grown, narrow) < needed ? 0 : grown;
 }
 
-static bool is_large(uint64_t capacity)
-{
-    return capacity >= IVM__GROWN_BESIDE_MIN;
-}
-
 /* Row ids are to be below this where there are so many narrow slots. There is room for a few more, while larger ones are filled. */
 static uint64_t ids_limit(uint64_t capacity)
 {
     uint64_t ids = (uint64_t)1 << ivm__narrow_row_bits(capacity);
-    return is_large(capacity) ? ids - ids / 16 : ids;
+    return ivm__grows_beside(capacity) ? ids - ivm__grows_meanwhile(ids) : ids;
 }
 
 /* Whether so many more rows leave as many slots free as there should be. */
@@ -193,9 +177,8 @@ static bool has_room(const ivm__index *index, uint64_t rows)
 static bool has_room_meanwhile(const ivm__index *index, uint64_t rows)
 {
     uint64_t needed = index->used + rows, ids_end = index->store->rows_end + rows;
-    uint64_t limit = ivm__slots_limit(index->slots_capacity, index->narrow != NULL) + index->slots_capacity / 16;
-    bool few = rows <= index->slots_capacity / 64; /* more take longer than all slots do to move */
-    return is_large(index->slots_capacity) && few && needed <= limit && (!index->narrow || ids_end < (uint64_t)1 << index->row_bits);
+    uint64_t limit = ivm__slots_limit(index->slots_capacity, index->narrow != NULL) + ivm__grows_meanwhile(index->slots_capacity);
+    return ivm__grows_for(index->slots_capacity, rows) && needed <= limit && (!index->narrow || ids_end < (uint64_t)1 << index->row_bits);
 }
 
 /* Other slots than these for so many rows of ids below this. */
@@ -218,14 +201,14 @@ static ivm_status larger_begin(ivm__index *index, uint64_t rows)
 ivm_status ivm__slots_reserve(ivm__index *index, uint64_t rows)
 {
     if (ivm__unlikely(index->larger != NULL)) {
-        larger_move(index, has_room_meanwhile(index, rows) ? ivm__moved_for(rows) : UINT64_MAX);
+        larger_move(index, has_room_meanwhile(index, rows) ? ivm__moved_for(rows) : IVM__MOVED_ALL);
     }
     if (index->larger || has_room(index, rows)) {
         return IVM_OK;
     }
     IVM_TRY(larger_begin(index, rows));
     if (!has_room_meanwhile(index, rows)) {
-        larger_move(index, UINT64_MAX);
+        larger_move(index, IVM__MOVED_ALL);
     }
     return IVM_OK;
 }
@@ -237,7 +220,7 @@ ivm_status ivm__slots_reserve_at_once(ivm__index *index, uint64_t rows, uint64_t
         return IVM_OK;
     }
     IVM_TRY(larger_begin(index, better));
-    larger_move(index, UINT64_MAX);
+    larger_move(index, IVM__MOVED_ALL);
     return IVM_OK;
 }
 
@@ -245,7 +228,7 @@ void ivm__slots_trim(ivm__index *index, uint64_t rows)
 {
     ivm__larger_drop(index);
     if (other_begin(index, 0, 2 * rows, index->store->rows_end + rows) == IVM_OK) {
-        larger_move(index, UINT64_MAX);
+        larger_move(index, IVM__MOVED_ALL);
     }
 }
 
@@ -260,7 +243,10 @@ void ivm__slots_release(ivm__index *index)
 const char *ivm__larger_validate(const ivm__index *index)
 {
     uint64_t count = 0;
-    for (uint64_t i = 0; index->larger && i < index->slots_capacity; i++) {
+    if (!index->larger || !is_clear(index->larger, &index->growth)) {
+        return NULL;
+    }
+    for (uint64_t i = 0; i < index->slots_capacity; i++) {
         uint64_t slot = ivm__index_slot(index, (uint32_t)i);
         if (slot == 0) {
             continue;
@@ -278,7 +264,5 @@ const char *ivm__larger_validate(const ivm__index *index)
             count++;
         }
     }
-    return !index->larger                 ? NULL
-           : count != index->larger->used ? "larger slots of rows that have none in use"
-                                          : ivm__narrow_validate(index->larger);
+    return count != index->larger->used ? "larger slots of rows that have none in use" : ivm__narrow_validate(index->larger);
 }

@@ -42,7 +42,8 @@ static inline size_t ivm__slots_held(const ivm__index *index)
 /* Of those in use, while larger ones are filled beside. */
 static inline uint64_t ivm__slots_limit_meanwhile(const ivm__index *index)
 {
-    return ivm__slots_limit(index->slots_capacity, index->narrow != NULL) + (index->larger ? index->slots_capacity / 16 : 0);
+    return ivm__slots_limit(index->slots_capacity, index->narrow != NULL) +
+           (index->larger ? ivm__grows_meanwhile(index->slots_capacity) : 0);
 }
 
 #define IVM__NARROW_HASH_BITS 25u

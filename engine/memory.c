@@ -58,6 +58,7 @@ void ivm__memory_init(ivm__memory *memory, const ivm_allocator *allocator)
     atomic_init(&memory->bytes_held, 0);
     atomic_init(&memory->bytes_max, UINT64_MAX);
     atomic_init(&memory->lines_padded, false);
+    atomic_init(&memory->leaving, NULL);
 }
 
 void ivm__memory_limit(ivm__memory *memory, uint64_t bytes_max)
@@ -79,7 +80,7 @@ static size_t size_asked(size_t size)
 }
 
 /* Counts bytes that will be asked for. False: they would pass the limit. */
-static bool held_add(ivm__memory *memory, size_t size)
+static bool held_try(ivm__memory *memory, size_t size)
 {
     uint64_t most = atomic_load_explicit(&memory->bytes_max, memory_order_relaxed);
     uint64_t held = atomic_load_explicit(&memory->bytes_held, memory_order_relaxed);
@@ -90,6 +91,15 @@ static bool held_add(ivm__memory *memory, size_t size)
         }
     } while (!atomic_compare_exchange_weak_explicit(&memory->bytes_held, &held, held + size, memory_order_relaxed, memory_order_relaxed));
     return true;
+}
+
+static bool held_add(ivm__memory *memory, size_t size)
+{
+    bool added = held_try(memory, size);
+    if (ivm__unlikely(!added) && ivm__leaving_end(memory)) {
+        added = held_try(memory, size);
+    }
+    return added;
 }
 
 static void held_subtract(ivm__memory *memory, size_t size)
@@ -163,6 +173,72 @@ void ivm__release(ivm__memory *memory, void *block, size_t size)
     size = size_asked(size);
     memory->allocator.release(memory->allocator.context, block, size);
     held_subtract(memory, size);
+}
+
+/* Lies at the beginning of the block itself. Whoever takes the list has it alone, on whatever thread. */
+typedef struct ivm__leaving {
+    struct ivm__leaving *next;
+    size_t size;
+} ivm__leaving;
+
+static void leaving_add(ivm__memory *memory, ivm__leaving *block)
+{
+    block->next = atomic_load_explicit(&memory->leaving, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&memory->leaving, &block->next, block, memory_order_release, memory_order_relaxed)) {
+    }
+}
+
+void ivm__release_slowly(ivm__memory *memory, void *block, size_t size)
+{
+    if (!block || size < IVM__LEAVING_MIN) {
+        ivm__release(memory, block, size);
+        return;
+    }
+    ivm__leaving *leaving = block;
+    leaving->size = size;
+    leaving_add(memory, leaving);
+}
+
+/* Where the allocator does not cut the block where it lies, all of it goes. Returns what is left of it. */
+static ivm__leaving *leaving_cut(ivm__memory *memory, ivm__leaving *block)
+{
+    size_t size = block->size, kept = size - IVM__LEAVING_PIECE;
+    if (size >= 2 * IVM__LEAVING_PIECE) {
+        ivm__leaving *cut = ivm__resize(memory, block, size, kept);
+        size = cut ? kept : size;
+        if (cut == block) {
+            block->size = kept;
+            return block;
+        }
+        block = cut ? cut : block;
+    }
+    ivm__release(memory, block, size);
+    return NULL;
+}
+
+void ivm__leaving_step(ivm__memory *memory)
+{
+    if (ivm__likely(!atomic_load_explicit(&memory->leaving, memory_order_relaxed))) {
+        return;
+    }
+    ivm__leaving *first = atomic_exchange_explicit(&memory->leaving, NULL, memory_order_acquire);
+    for (ivm__leaving *block = first, *next; block; block = next) {
+        next = block->next;
+        block = leaving_cut(memory, block);
+        if (block) {
+            leaving_add(memory, block);
+        }
+    }
+}
+
+bool ivm__leaving_end(ivm__memory *memory)
+{
+    ivm__leaving *first = atomic_exchange_explicit(&memory->leaving, NULL, memory_order_acquire);
+    for (ivm__leaving *block = first, *next; block; block = next) {
+        next = block->next;
+        ivm__release(memory, block, block->size);
+    }
+    return first != NULL;
 }
 
 /* What an allocator did once it is taken to do again: it is not tried a second time. */
@@ -247,6 +323,20 @@ ivm_status ivm__grow(ivm__memory *memory, void **array, uint32_t *capacity, uint
     }
     memcpy(array, &grown, sizeof grown);
     *capacity = (uint32_t)wanted;
+    return IVM_OK;
+}
+
+ivm_status ivm__grow_cleared(ivm__memory *memory, void **array, uint32_t *capacity, uint32_t *cleared, uint64_t needed, size_t item_size)
+{
+    assert(*cleared <= *capacity);
+    if (needed <= *cleared) {
+        return IVM_OK;
+    }
+    IVM_TRY(ivm__grow(memory, array, capacity, needed, item_size));
+    uint8_t *items;
+    memcpy(&items, array, sizeof items);
+    memset(items + *cleared * item_size, 0, ((size_t)needed - *cleared) * item_size);
+    *cleared = (uint32_t)needed;
     return IVM_OK;
 }
 

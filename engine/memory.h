@@ -13,9 +13,10 @@
 typedef struct ivm__memory {
     ivm_allocator allocator;
     _Atomic uint64_t bytes_held;
-    _Atomic uint64_t bytes_max; /* bytes_held never passes it by what is asked for; UINT64_MAX: no limit */
-    _Atomic bool lines_padded;  /* the allocator gave a block of whole cache lines that does not begin at one */
-    uint64_t identities;        /* given to codes so far (codes.h) */
+    _Atomic uint64_t bytes_max;             /* bytes_held never passes it by what is asked for; UINT64_MAX: no limit */
+    _Atomic bool lines_padded;              /* the allocator gave a block of whole cache lines that does not begin at one */
+    uint64_t identities;                    /* given to codes so far (codes.h) */
+    _Atomic(struct ivm__leaving *) leaving; /* blocks that are given back a piece at a time */
 } ivm__memory;
 
 /* `allocator` with NULL functions: malloc and friends. No limit. */
@@ -27,6 +28,13 @@ void *ivm__allocate(ivm__memory *memory, size_t size);
 void *ivm__allocate_zeroed(ivm__memory *memory, size_t size);
 void *ivm__resize(ivm__memory *memory, void *old, size_t size_old, size_t size_new);
 void ivm__release(ivm__memory *memory, void *block, size_t size); /* NULL is fine */
+/* The same for what a small push would else give back at once: a large block takes the system a millisecond for each 16 MB. It goes a piece at a time
+ * from its end, one whenever a step ends, and counts as held until then, unless the limit on bytes is met: then all such blocks go at once. */
+void ivm__release_slowly(ivm__memory *memory, void *block, size_t size); /* NULL is fine */
+#define IVM__LEAVING_MIN ((size_t)1 << 20)                               /* smaller ones go at once */
+#define IVM__LEAVING_PIECE ((size_t)1 << 17)                             /* some 10 us */
+void ivm__leaving_step(ivm__memory *memory);
+bool ivm__leaving_end(ivm__memory *memory); /* false: there were none */
 /* So many bytes or up to a quarter more: allocators keep large blocks in four sizes from one power of two to the next, and an array that grows by
  * itself does well to fill one. */
 uint64_t ivm__bytes_fitting(uint64_t bytes);
@@ -42,6 +50,10 @@ char *ivm__text_copy(ivm__memory *memory, const char *text, size_t size);
 
 /* Makes room for `needed` items of item_size bytes: doubles at least. On failure nothing has changed. */
 ivm_status ivm__grow(ivm__memory *memory, void **array, uint32_t *capacity, uint64_t needed, size_t item_size) IVM_MUST_CHECK;
+
+/* The same, and clears the items from *cleared, how many ever have been, up to `needed`: what a small push makes grow it need not clear all of. */
+ivm_status ivm__grow_cleared(ivm__memory *memory, void **array, uint32_t *capacity, uint32_t *cleared, uint64_t needed,
+                             size_t item_size) IVM_MUST_CHECK;
 
 #define IVM__ARENA_ALIGNMENT 64u
 /* Blocks are used in the list's order; those behind the current one are free. A block too small for its turn is replaced by a larger

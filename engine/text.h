@@ -4,6 +4,7 @@
 #ifndef IVM__TEXT_H
 #define IVM__TEXT_H
 
+#include "growth.h"
 #include "memory.h"
 
 typedef struct ivm__text {
@@ -30,6 +31,8 @@ typedef struct ivm__texts {
     ivm__text_slot *slots;
     uint32_t capacity; /* a power of two or 0 */
     uint32_t count;
+    ivm__text_slot *larger; /* twice so many, filled beside; NULL: none */
+    ivm__growth growth;     /* while there are */
     ivm__text *unheld_first, *unheld_last;
 } ivm__texts;
 
@@ -42,6 +45,8 @@ void ivm__texts_release(ivm__texts *texts, const ivm__text *text); /* cannot fai
 /* Frees the texts without a reference that lost it in an epoch before `oldest`: the epoch of the oldest open snapshot, or one past the present
  * one. Slots far more than the step needed are given back. Cost: the texts freed and those found referenced again. */
 void ivm__texts_sweep(ivm__texts *texts, uint64_t oldest);
+/* Every invariant of the slots, for tests: NULL or what is wrong. */
+const char *ivm__texts_validate(const ivm__texts *texts);
 
 /* By bytes: <0, 0, >0. */
 static inline int ivm__text_compare(const ivm__text *a, const ivm__text *b)

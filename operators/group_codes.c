@@ -24,7 +24,7 @@ void ivm__group_codes_deinit(ivm__group_codes *it)
     groups_free(it);
     ivm__release(it->memory, it->place, it->place_capacity * sizeof *it->place);
     it->place = NULL;
-    it->place_capacity = 0;
+    it->place_capacity = it->place_known = 0;
 }
 
 void ivm__group_codes_forget_all(ivm__group_codes *it)
@@ -33,7 +33,7 @@ void ivm__group_codes_forget_all(ivm__group_codes *it)
         memset(it->groups, 0, it->places_count * sizeof *it->groups);
     }
     if (it->place) {
-        memset(it->place, 0, it->place_capacity * sizeof *it->place);
+        memset(it->place, 0, it->place_known * sizeof *it->place);
     }
 }
 
@@ -136,24 +136,19 @@ uint32_t ivm__group_codes_find(const ivm__group_codes *it, const ivm__chunk *key
 
 ivm_status ivm__group_codes_reserve(ivm__group_codes *it, uint64_t groups)
 {
-    uint32_t before = it->place_capacity;
-    IVM_TRY(ivm__grow(it->memory, (void **)&it->place, &it->place_capacity, groups, sizeof *it->place));
-    if (it->place_capacity > before) {
-        memset(it->place + before, 0, (it->place_capacity - before) * sizeof *it->place);
-    }
-    return IVM_OK;
+    return ivm__grow_cleared(it->memory, (void **)&it->place, &it->place_capacity, &it->place_known, groups, sizeof *it->place);
 }
 
 void ivm__group_codes_remember(ivm__group_codes *it, uint32_t place, uint32_t group)
 {
-    assert(place < it->places_count && group < it->place_capacity);
+    assert(place < it->places_count && group < it->place_known);
     it->groups[place] = group + 1;
     it->place[group] = place + 1;
 }
 
 void ivm__group_codes_forget(ivm__group_codes *it, uint32_t group)
 {
-    if (group < it->place_capacity && it->place[group] != 0) {
+    if (group < it->place_known && it->place[group] != 0) {
         it->groups[it->place[group] - 1] = 0;
         it->place[group] = 0;
     }

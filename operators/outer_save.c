@@ -10,7 +10,7 @@ static ivm_status partners_save(const void *context, const ivm__store *store, iv
 {
     const ivm__outer_side *side = context;
     (void)store;
-    assert(row < side->partners_capacity && side->partners[row].touch == 0);
+    assert(row < side->partners_known && side->partners[row].touch == 0);
     return ivm__put_u32(sink, side->partners[row].count);
 }
 

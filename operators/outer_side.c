@@ -74,13 +74,11 @@ ivm_status ivm__outer_side_add(ivm__outer_side *side, ivm__step *step, const ivm
 
 ivm_status ivm__outer_side_reserve(ivm__outer_side *side)
 {
-    uint32_t capacity = side->partners_capacity;
-    if (!side->preserved || side->rows.store.rows_end <= capacity) {
+    if (!side->preserved) {
         return IVM_OK;
     }
-    IVM_TRY(ivm__grow(side->memory, (void **)&side->partners, &side->partners_capacity, side->rows.store.rows_end, sizeof *side->partners));
-    memset(side->partners + capacity, 0, (side->partners_capacity - capacity) * sizeof *side->partners);
-    return IVM_OK;
+    return ivm__grow_cleared(side->memory, (void **)&side->partners, &side->partners_capacity, &side->partners_known,
+                             side->rows.store.rows_end, sizeof *side->partners);
 }
 
 ivm_status ivm__outer_side_touches_reserve(ivm__outer_side *side, uint32_t count)
@@ -108,7 +106,7 @@ void ivm__outer_side_commit(ivm__outer_side *side)
     }
     for (uint32_t i = 0; side->preserved && i < store->touched_count; i++) {
         if (store->touched[i].after == 0) {
-            assert(store->touched[i].row < side->partners_capacity);
+            assert(store->touched[i].row < side->partners_known);
             side->partners[store->touched[i].row].count = 0;
         }
     }

@@ -30,8 +30,8 @@ typedef struct ivm__outer_side {
     uint32_t columns_first, columns_count; /* among the columns of both */
     bool preserved;                        /* its rows are counted for: they stand where they have no partner, or where they have one */
     ivm__partners *partners;               /* by row id; all zero for ids that are free */
-    uint32_t partners_capacity;
-    ivm__partners_touch *touched; /* of the step under way */
+    uint32_t partners_capacity, partners_known; /* ids that there is room for; that have a count */
+    ivm__partners_touch *touched;               /* of the step under way */
     uint32_t touched_count, touched_capacity;
 } ivm__outer_side;
 

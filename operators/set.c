@@ -23,6 +23,7 @@ typedef struct set {
     ivm__zset rows;         /* of one input: with its weights; else of weight 1 where a row has a weight in any */
     int64_t *weights;       /* by row id and input; all 0 for ids that are free */
     uint32_t rows_capacity; /* ids that there is room for */
+    uint32_t rows_known;    /* and that have weights */
     ivm__weight *changes;   /* by place in the store's touched rows, and input */
     uint32_t changes_count; /* rows; as many as are touched */
     uint32_t changes_capacity;
@@ -139,13 +140,8 @@ static ivm__weight weights_fold(const set *it, const ivm__weight *weights)
 
 static ivm_status weights_reserve(set *it)
 {
-    uint32_t capacity = it->rows_capacity;
-    if (it->rows.store.rows_end <= capacity) {
-        return IVM_OK;
-    }
-    IVM_TRY(ivm__grow(it->memory, (void **)&it->weights, &it->rows_capacity, it->rows.store.rows_end, weights_size(it)));
-    memset(it->weights + (size_t)capacity * it->inputs_count, 0, (it->rows_capacity - capacity) * weights_size(it));
-    return IVM_OK;
+    return ivm__grow_cleared(it->memory, (void **)&it->weights, &it->rows_capacity, &it->rows_known, it->rows.store.rows_end,
+                             weights_size(it));
 }
 
 /* One touched row: its weights before become those after. `weights` has room for one an input. */
@@ -384,10 +380,10 @@ const char *ivm__set_validate(const ivm__operator *self)
     assert(self->class == &set_class);
     const set *it = (const set *)self;
     const char *reason = ivm__index_validate(it->rows.whole);
-    if (!reason && it->inputs_count > 1 && it->rows.store.rows_end > it->rows_capacity) {
+    if (!reason && it->inputs_count > 1 && it->rows.store.rows_end > it->rows_known) {
         reason = "rows without weights";
     }
-    for (uint32_t row = 0; !reason && row < it->rows_capacity; row++) {
+    for (uint32_t row = 0; !reason && row < it->rows_known; row++) {
         reason = weights_hold(it, row) ? NULL : "weights of a row that is not there, or a row without";
     }
     return !reason && it->changes_count ? "a step's changes that outlive it" : reason;

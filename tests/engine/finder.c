@@ -131,6 +131,44 @@ static void pairs_agree(uint64_t seed)
     cr_assert_eq(ivm_table_drop(table, &snapshot_error), IVM_OK);
 }
 
+/* Rows come and change one by one while a larger finder is made beside: each is found at once, and in the snapshot from before it is not. */
+Test(engine_finder, grows_a_piece_at_a_time)
+{
+    enum { ROWS = 3000 };
+    static int64_t values[ROWS]; /* -1: not there */
+    ivm_table *table = pairs("t");
+    uint32_t beside = 0, most = 0;
+    uint64_t before = 0;
+    ivm_snapshot *old = snapshot_read(table);
+    for (uint64_t i = 0; i < ROWS; i++) {
+        ivm_batch *batch = batch_new();
+        pair_set(batch, table, i, values[i] = (int64_t)i);
+        if (i > 100 && i % 3 == 0) {
+            pair_set(batch, table, i / 2, values[i / 2] = (int64_t)i);
+            pair_drop(batch, table, i - 1);
+            values[i - 1] = -1;
+        }
+        batch_push(batch);
+        ivm_snapshot *now = snapshot_read(table);
+        cr_assert_eq(pair_find(now, i), (int64_t)i);
+        cr_assert(pair_find(now, i / 2) == values[i / 2] && (i == 0 || pair_find(now, i - 1) == values[i - 1]));
+        cr_assert_eq(pair_find(old, i), -1);
+        ivm_snapshot_close(old);
+        old = now;
+        const ivm__finder *finder = table->store.finder;
+        uint64_t done = finder && finder->larger ? finder->growth.done : 0;
+        most = done > before && done - before > most ? (uint32_t)(done - before) : most;
+        before = done;
+        beside += finder && finder->larger;
+    }
+    for (uint64_t i = 0; i < ROWS; i++) {
+        cr_assert_eq(pair_find(old, i), values[i], "key %llu", (unsigned long long)i);
+    }
+    ivm_snapshot_close(old);
+    cr_assert(beside > 50 && most > 0 && most < 200, "%u %u", beside, most);
+    cr_assert_eq(ivm_table_drop(table, &snapshot_error), IVM_OK);
+}
+
 Test(engine_finder, keys_are_found_in_snapshots_of_any_age)
 {
     for (uint64_t seed = 1; seed <= 30; seed++) {

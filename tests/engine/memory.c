@@ -327,3 +327,87 @@ Test(engine_status, messages_never_end_within_a_character)
         }
     }
 }
+
+/* ---- Blocks that go a piece at a time ----------------------------------------------------------------------------------------------- */
+
+static size_t cuts, moves_from;
+
+/* In place, as an allocator cuts a large block, until so many cuts; then it moves what is left. */
+static void *cut_resize(void *context, void *old, size_t size_old, size_t size_new)
+{
+    (void)context;
+    if (++cuts < moves_from) {
+        return old;
+    }
+    void *moved = malloc(size_new);
+    memcpy(moved, old, size_old < size_new ? size_old : size_new);
+    free(old);
+    return moved;
+}
+
+static void *cut_allocate(void *context, size_t size)
+{
+    (void)context;
+    return malloc(size);
+}
+
+static void cut_release(void *context, void *block, size_t size)
+{
+    (void)context;
+    (void)size;
+    free(block);
+}
+
+static void cut_begin(size_t moves)
+{
+    const ivm_allocator functions = { cut_allocate, cut_resize, cut_release, NULL };
+    cuts = 0;
+    moves_from = moves;
+    ivm__memory_init(&memory, &functions);
+}
+
+Test(engine_memory, a_large_block_goes_a_piece_at_a_time)
+{
+    cut_begin(SIZE_MAX);
+    size_t size = 5 * IVM__LEAVING_MIN;
+    void *small = ivm__allocate(&memory, IVM__LEAVING_MIN - 1), *large = ivm__allocate(&memory, size),
+         *other = ivm__allocate(&memory, size);
+    ivm__release_slowly(&memory, small, IVM__LEAVING_MIN - 1);
+    ivm__release_slowly(&memory, NULL, 0);
+    cr_assert_eq(memory.bytes_held, 2 * size);
+    ivm__release_slowly(&memory, large, size);
+    cr_assert_eq(memory.bytes_held, 2 * size);
+    for (size_t step = 1; step < size / IVM__LEAVING_PIECE; step++) {
+        ivm__leaving_step(&memory);
+        cr_assert_eq(memory.bytes_held, 2 * size - step * IVM__LEAVING_PIECE, "step %zu", step);
+    }
+    ivm__release_slowly(&memory, other, size);
+    ivm__leaving_step(&memory);
+    cr_assert_eq(memory.bytes_held, size - IVM__LEAVING_PIECE);
+    cr_assert(ivm__leaving_end(&memory) && !ivm__leaving_end(&memory));
+    cr_assert_eq(memory.bytes_held, 0);
+}
+
+Test(engine_memory, a_block_that_is_moved_when_it_is_cut_goes_at_once)
+{
+    cut_begin(3);
+    size_t size = 5 * IVM__LEAVING_MIN;
+    ivm__release_slowly(&memory, ivm__allocate(&memory, size), size);
+    for (int step = 0; step < 3; step++) {
+        ivm__leaving_step(&memory);
+    }
+    cr_assert_eq(cuts, 3);
+    cr_assert_eq(memory.bytes_held, 0);
+}
+
+Test(engine_memory, what_is_leaving_does_not_meet_the_limit)
+{
+    cut_begin(SIZE_MAX);
+    size_t size = 5 * IVM__LEAVING_MIN;
+    ivm__memory_limit(&memory, size + 100);
+    ivm__release_slowly(&memory, ivm__allocate(&memory, size), size);
+    void *next = ivm__allocate(&memory, size);
+    cr_assert(next && memory.bytes_held == size);
+    cr_assert_null(ivm__allocate(&memory, size));
+    ivm__release(&memory, next, size);
+}

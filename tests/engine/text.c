@@ -197,3 +197,88 @@ Test(engine_text, failed_allocation_changes_nothing, .init = begin, .fini = end)
     }
     cr_assert_eq(texts.count, 500);
 }
+
+/* ---- Growth a piece at a time ------------------------------------------------------------------------------------------------------ */
+
+static void check(void)
+{
+    const char *wrong = ivm__texts_validate(&texts);
+    cr_assert_null(wrong, "%s", wrong);
+}
+
+static const ivm__text *intern_number(uint32_t number)
+{
+    char bytes[16];
+    snprintf(bytes, sizeof bytes, "%u", number);
+    return intern(bytes);
+}
+
+/* Texts come and go at random, one by one, until there are many: all are found, and no other, while larger slots are filled and between. Memory that
+ * runs out leaves all as it was. */
+Test(engine_text, come_and_go_while_slots_grow, .init = begin, .fini = end)
+{
+    enum { TEXTS = 3000 };
+    static const ivm__text *held[TEXTS];
+    uint32_t count = 0, beside = 0, gone = 0, failures = 0, drawn = 1;
+    for (uint32_t round = 0; count < TEXTS / 2; round++) {
+        drawn = drawn * 1664525u + 1013904223u;
+        uint32_t number = (drawn >> 8) % TEXTS;
+        if (held[number] && drawn >> 30 == 0) {
+            ivm__texts_release(&texts, held[number]);
+            held[number] = NULL;
+            count--;
+            gone += texts.larger != NULL;
+        } else if (!held[number]) {
+            char bytes[16];
+            int size = snprintf(bytes, sizeof bytes, "%u", number);
+            test_allocator_arm(&counted, 1 + round % 2);
+            ivm_status status = ivm__texts_intern(&texts, bytes, (size_t)size, &held[number]);
+            if (test_allocator_disarm(&counted)) {
+                cr_assert_eq(status, IVM_OUT_OF_MEMORY);
+                failures++;
+                check();
+                held[number] = intern_number(number);
+            }
+            ivm__texts_acquire(&texts, held[number]);
+            count++;
+        }
+        ivm__texts_sweep(&texts, ++texts.epoch);
+        beside += texts.larger != NULL;
+        cr_assert_eq(texts.count, count);
+        if (round % 8 == 0) {
+            check();
+        }
+    }
+    for (uint32_t number = 0; number < TEXTS; number++) {
+        cr_assert(!held[number] || intern_number(number) == held[number]);
+    }
+    cr_assert(beside > 20 && gone > 5 && failures > 20, "%u %u %u", beside, gone, failures);
+}
+
+/* No new text moves more than some slots: told by how many of the larger ones are in use before and after. */
+Test(engine_text, slots_grow_a_piece_at_a_time, .init = begin, .fini = end)
+{
+    uint64_t before = 0, most = 0, beside = 0;
+    for (uint32_t i = 0; i < 40000; i++) {
+        (void)intern_number(i);
+        uint64_t done = texts.larger ? texts.growth.done : 0;
+        most = done > before && done - before > most ? done - before : most;
+        before = done;
+        beside += texts.larger != NULL;
+    }
+    check();
+    cr_assert(beside > 1000 && most > 0 && most < 500, "%llu %llu", (unsigned long long)beside, (unsigned long long)most);
+}
+
+/* Given back in the middle of growing, nothing is left. */
+Test(engine_text, slots_freed_while_they_grow, .init = begin, .fini = end)
+{
+    for (uint32_t i = 0; i < 5000 || !texts.larger; i++) {
+        (void)intern_number(i);
+    }
+    check();
+    ivm__texts_sweep(&texts, texts.epoch + 1); /* all go, so that slots are given back once the next step finds them empty */
+    check();
+    ivm__texts_sweep(&texts, ++texts.epoch);
+    cr_assert(texts.count == 0 && !texts.larger && texts.capacity <= 1024, "%u", texts.capacity);
+}

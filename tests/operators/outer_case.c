@@ -224,7 +224,7 @@ static bool counts_hold(const outer_case *join, uint32_t at, const ivm__outer_si
             sum += counted;
         }
     }
-    for (uint32_t row = 0; row < side->partners_capacity; row++) {
+    for (uint32_t row = 0; row < side->partners_known; row++) {
         all += side->partners[row].count; /* rows that are not there have none */
         hold &= side->partners[row].touch == 0;
     }
