@@ -14,8 +14,7 @@
 
 static void try_push(fixture *it, const char *table, ivm_change change, const char *rows)
 {
-    ivm_table *found = NULL;
-    cr_assert_eq(ivm_table_find(it->engine, table, &found, &it->error), IVM_OK);
+    ivm_table *found = fixture_table_find(it, table);
     (void)fixture_push(it, found, change, rows);
 }
 
@@ -45,8 +44,7 @@ static void go_on_somehow(fixture *it)
     try_push(it, "seen", IVM_INSERT, "9,1 8,1");
     try_push(it, "h", IVM_INSERT, "5,five");
     for (size_t i = 0; i < sizeof deferred / sizeof *deferred; i++) {
-        ivm_view *view = NULL;
-        cr_assert_eq(ivm_view_find(it->engine, deferred[i], &view, &it->error), IVM_OK);
+        ivm_view *view = fixture_view_find(it, deferred[i]);
         it->error.status = ivm_refresh_view(view, NULL, &it->error);
     }
     try_push(it, "kept", IVM_DELETE, "1,2,0.5 3,8,99.0");
@@ -119,13 +117,8 @@ static void trial_run(trial *one, size_t nth)
 
 Test(plan_checkpoint_hostile, every_byte_spoilt_under_right_hashes, .timeout = 500)
 {
-    fixture it;
-    tape saved = { 0 };
     trial one;
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &saved);
-    fixture_close(&it);
+    tape saved = case_filled();
     trial_open(&one);
     size_t spoilt = 0;
     for (bytes_block at = bytes_first(&saved); at.kind; at = bytes_next(&saved, at)) {
@@ -179,14 +172,9 @@ static void spoil(tape *it, uint64_t *random)
 
 Test(plan_checkpoint_hostile, bytes_spoilt_at_random_under_right_hashes, .timeout = 500)
 {
-    fixture it;
-    tape saved = { 0 };
     trial one;
     uint64_t random = 20260730;
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &saved);
-    fixture_close(&it);
+    tape saved = case_filled();
     trial_open(&one);
     for (size_t n = 0; n < RANDOM_SPOILT; n++) {
         bytes_copy(&one.spoilt, &saved);
@@ -204,14 +192,10 @@ Test(plan_checkpoint_hostile, bytes_spoilt_at_random_under_right_hashes, .timeou
 /* Into an engine that has no catalog, which is made from spoilt bytes, too. */
 Test(plan_checkpoint_hostile, catalogs_spoilt_under_right_hashes, .timeout = 500)
 {
-    fixture it;
-    tape saved = { 0 }, spoilt = { 0 }, again = { 0 };
+    tape spoilt = { 0 }, again = { 0 };
     uint64_t random = 7;
     size_t taken = 0;
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &saved);
-    fixture_close(&it);
+    tape saved = case_filled();
     bytes_block catalog = bytes_find(&saved, IVM__SECTION_CATALOG, 0, 0);
     for (size_t n = 0; n < catalog.size; n++) {
         fixture empty;

@@ -180,8 +180,8 @@ static void reopen(ivm_view **views)
     fixture_close(tested);
     tested = other;
     tape_free(&saved);
-    cr_assert_eq(ivm_table_find(tested->engine, "d", &dim, NULL), IVM_OK);
-    cr_assert_eq(ivm_table_find(tested->engine, "f", &fact, NULL), IVM_OK);
+    dim = fixture_table_find(tested, "d");
+    fact = fixture_table_find(tested, "f");
     for (int i = 0; i < PLANS; i++) {
         const char name[] = { 'v', (char)('0' + i), 0 };
         cr_assert_eq(ivm_view_find(tested->engine, name, &views[i], NULL), IVM_OK);

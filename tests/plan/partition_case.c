@@ -176,8 +176,7 @@ char *parts_contents(fixture *it)
 {
     char *text = calloc(1, 1 << 20);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        ivm_view *view = NULL;
-        cr_assert_eq(ivm_view_find(it->engine, names[i], &view, &it->error), IVM_OK);
+        ivm_view *view = fixture_view_find(it, names[i]);
         sprintf(text + strlen(text), "%s: %s\n", names[i], fixture_view(it, view));
     }
     return text;
