@@ -4,15 +4,6 @@
 #include "holding.h"
 #include "weights.h"
 
-static ivm_status rows_init(ivm__keeper *it, ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types)
-{
-    ivm__layout *layout;
-    IVM_TRY(ivm__layout_create(memory, types, NULL, it->head.columns_count, true, &layout));
-    ivm_status status = ivm__zset_init(&it->rows, memory, texts, seed, layout);
-    ivm__layout_release(layout);
-    return status;
-}
-
 ivm_status ivm__keeper_create(const ivm__operator_class *class, size_t size, ivm__memory *memory, ivm__texts *texts, uint64_t seed,
                               const ivm_type *types, uint32_t columns_count, ivm__keeper **made)
 {
@@ -24,7 +15,7 @@ ivm_status ivm__keeper_create(const ivm__operator_class *class, size_t size, ivm
         memcpy(copy, types, columns_count * sizeof *copy);
         it->head = (ivm__operator){ .class = class, .columns_count = columns_count, .types = copy };
         it->size = size;
-        status = rows_init(it, memory, texts, seed, types);
+        status = ivm__zset_init_typed(&it->rows, memory, texts, seed, copy, columns_count, true);
     }
     if (status != IVM_OK) {
         ivm__release(memory, copy, columns_count * sizeof *copy);
