@@ -157,12 +157,6 @@ ivm_status ivm__ordered_add_crossing(ivm__ordered *ordered, uint32_t group, ivm_
     return IVM_OK;
 }
 
-ivm_status ivm__ordered_add(ivm__ordered *ordered, uint32_t group, ivm__wide cell, ivm__weight weight)
-{
-    int crossed;
-    return ivm__ordered_add_crossing(ordered, group, cell, weight, &crossed);
-}
-
 /* Removes the entries of weight 0 that changes left so, and ends the step. */
 static void changes_sweep(ivm__ordered *ordered)
 {

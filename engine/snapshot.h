@@ -97,8 +97,7 @@ ivm_status ivm__snapshot_of(ivm_engine *engine, const ivm__store *store, ivm_sna
 /* The rows of one that shares pages; they stay while it is open. */
 ivm__row_pages ivm__snapshot_row_pages(const ivm_snapshot *snapshot);
 
-/* How many places there are, some of them without a row, and what is at one; weight 0: no row. */
-uint64_t ivm__snapshot_places(const ivm_snapshot *snapshot);
+/* What is at a place; weight 0: no row. */
 static inline const uint8_t *ivm__snapshot_row(const ivm_snapshot *snapshot, ivm__row_id id, int64_t *weight)
 {
     const uint8_t *at = ivm__row_pages_at(&snapshot->shared.rows, id);

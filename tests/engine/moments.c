@@ -2,9 +2,6 @@
 #include "moments.h"
 
 #include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "allocator.h"
 

@@ -2,7 +2,6 @@
  * pages held across, each step committed or undone; and every allocation failing. */
 #include "allocator.h"
 #include "index.h"
-#include "pages.h"
 
 #include <criterion/criterion.h>
 

@@ -3,7 +3,6 @@
 
 #include <criterion/criterion.h>
 #include <pthread.h>
-#include <stdio.h>
 
 TestSuite(engine_snapshot, .init = snapshot_open, .fini = snapshot_close);
 

@@ -2,8 +2,6 @@
  * comes too late and changes nothing of its outcome. Requests from another thread: tests/cancel.c. */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "partition_case.h"

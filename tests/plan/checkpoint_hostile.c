@@ -4,8 +4,6 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define RANDOM_SPOILT 6000u

@@ -2,7 +2,6 @@
 #include "explain_case.h"
 
 #include <criterion/criterion.h>
-#include <stdio.h>
 
 ivm_table *day;
 ivm_view *star;

@@ -4,7 +4,6 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdio.h>
 #include <string.h>
 
 static const ivm_table_options partitioned = { .version = IVM_TABLE_OPTIONS_VERSION, .partition = "part" };

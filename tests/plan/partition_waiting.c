@@ -3,7 +3,6 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const ivm_table_options transient = { .version = IVM_TABLE_OPTIONS_VERSION, .partition = "part", .transient = true };

@@ -6,7 +6,6 @@
 #include "ivm/ivm.h"
 
 #include <criterion/criterion.h>
-#include <stdio.h>
 
 #define IDS 6000 /* of which the first 5000 are there at first */
 #define NAMES 7

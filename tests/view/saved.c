@@ -2,7 +2,6 @@
  * operator the same holdings, byte for byte, and so do the same rows in few batches, before the views are made or after. Each view's load into its
  * program compiled anew. */
 #include <criterion/criterion.h>
-#include <stdlib.h>
 
 #include "operators/holdings.h"
 #include "plan.h"

@@ -2,7 +2,6 @@
 #include "world.h"
 
 #include <criterion/criterion.h>
-#include <stdlib.h>
 
 #include "catalog.h"
 

@@ -3,7 +3,6 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define COLUMNS 150u
 
