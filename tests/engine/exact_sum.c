@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "allocator.h"
+#include "random.h"
 
 static const struct {
     const char *additions, *count;
@@ -15,14 +16,6 @@ static const struct {
 } cases[] = {
 #include "exact_sum_cases.inc"
 };
-
-static uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 static uint64_t word_of(double value)
 {

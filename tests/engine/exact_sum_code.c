@@ -7,14 +7,7 @@
 #include "allocator.h"
 #include "bytes.h"
 #include "exact_sum.h"
-
-static uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
+#include "random.h"
 
 static uint64_t word_of(double value)
 {

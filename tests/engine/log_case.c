@@ -1,4 +1,5 @@
 #include "log_case.h"
+#include "random.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -14,10 +15,7 @@ static uint64_t mix(uint64_t number)
 
 static uint64_t draw(uint64_t *random, uint64_t below)
 {
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    return (*random >> 11) % below;
+    return (random_next(random) >> 11) % below;
 }
 
 uint64_t log_case_draw(log_case *self, uint64_t below)

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "allocator.h"
+#include "random.h"
 
 static const struct {
     bool floats, below;
@@ -136,14 +137,6 @@ Test(engine_moments, cases_from_exact_fractions)
         }
     }
     cr_assert(test_allocator_is_clean(&allocator));
-}
-
-static uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
 }
 
 /* Small numbers against arithmetic of 128 bits, through either road of addition. */

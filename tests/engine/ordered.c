@@ -8,14 +8,7 @@
 #include <stdio.h>
 
 #include "allocator.h"
-
-static uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
+#include "random.h"
 
 static ivm_status add(ivm__ordered *to, uint32_t group, ivm__wide cell, ivm__weight weight)
 {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "random.h"
 #include "wide.h"
 
 static const struct {
@@ -13,14 +14,6 @@ static const struct {
 } cases[] = {
 #include "quotient_cases.inc"
 };
-
-static uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 static uint64_t word_of(double value)
 {

@@ -1,6 +1,7 @@
 /* Streams with right hashes that say what no engine would: made by spoiling one that was written, and hashing it again. Each is corrupt, and says of
  * what section, or is what an engine can hold, which saves it as the same bytes and goes on: nothing ends in an assertion, in memory that is not its own, or in an engine half restored. */
 #include "checkpoint_bytes.h"
+#include "random.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -143,13 +144,13 @@ static void spoil(tape *it, uint64_t *random)
         count += at.size > 0;
     }
     cr_assert_gt(count, 0u);
-    bytes_block at = blocks[bytes_random(random) % (count ? count : 1)];
-    size_t where = at.from + bytes_random(random) % at.size, left = at.from + at.size - where;
-    size_t size = 1 + bytes_random(random) % 16;
+    bytes_block at = blocks[random_short(random) % (count ? count : 1)];
+    size_t where = at.from + random_short(random) % at.size, left = at.from + at.size - where;
+    size_t size = 1 + random_short(random) % 16;
     size = size < left ? size : left;
-    switch (bytes_random(random) % 6) {
+    switch (random_short(random) % 6) {
     case 0:
-        it->bytes[where] = (uint8_t)bytes_random(random);
+        it->bytes[where] = (uint8_t)random_short(random);
         break;
     case 1:
         memset(it->bytes + where, 0, size);
@@ -158,7 +159,7 @@ static void spoil(tape *it, uint64_t *random)
         memset(it->bytes + where, 0xff, size);
         break;
     case 3: /* other bytes of the stream */
-        memmove(it->bytes + where, it->bytes + bytes_random(random) % (it->size - size), size);
+        memmove(it->bytes + where, it->bytes + random_short(random) % (it->size - size), size);
         break;
     case 4:
         bytes_splice(it, at, where - at.from, 0, size);
@@ -176,7 +177,7 @@ Test(plan_checkpoint_hostile, bytes_spoilt_at_random_under_right_hashes, .timeou
     trial_open(&one);
     for (size_t n = 0; n < RANDOM_SPOILT; n++) {
         bytes_copy(&one.spoilt, &saved);
-        for (uint64_t times = 1 + bytes_random(&random) % 3; times > 0; times--) {
+        for (uint64_t times = 1 + random_short(&random) % 3; times > 0; times--) {
             spoil(&one.spoilt, &random);
         }
         trial_run(&one, n);
@@ -199,7 +200,7 @@ Test(plan_checkpoint_hostile, catalogs_spoilt_under_right_hashes, .timeout = 500
         fixture empty;
         bytes_copy(&spoilt, &saved);
         spoilt.bytes[catalog.from + n] =
-            n % 3 == 0 ? (uint8_t)bytes_random(&random) : (uint8_t)(spoilt.bytes[catalog.from + n] ^ (1 << n % 8));
+            n % 3 == 0 ? (uint8_t)random_short(&random) : (uint8_t)(spoilt.bytes[catalog.from + n] ^ (1 << n % 8));
         bytes_rehash(&spoilt);
         fixture_open(&empty);
         ivm_status status = case_restore(&empty, &spoilt);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "checkpoint_case.h"
+#include "random.h"
 
 static fixture fixtures[2], *tested = fixtures;
 static ivm_table *fact, *dim;
@@ -13,10 +14,7 @@ static int made; /* columns so far */
 
 static uint64_t draw(uint64_t below)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state % below;
+    return random_next(&random_state) % below;
 }
 
 static void tell_seed(void)

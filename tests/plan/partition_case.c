@@ -1,5 +1,6 @@
 /* See partition_case.h. */
 #include "partition_case.h"
+#include "random.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -186,8 +187,7 @@ char *parts_contents(fixture *it)
 
 uint32_t world_draw(world *it, uint32_t below)
 {
-    it->state = it->state * 6364136223846793005ull + 1442695040888963407ull;
-    return (uint32_t)((it->state >> 33) % below);
+    return (uint32_t)random_below(&it->state, below);
 }
 
 /* Parents of ids from 10 on come one by one, and may be waited for until then. */
