@@ -42,6 +42,8 @@ void story_declare(ivm_engine *engine);
 uint64_t story_position(ivm_engine *engine);
 /* Of all that the engine holds: its checkpoint's bytes summed up. */
 uint64_t story_digest(ivm_engine *engine);
+/* Of a plain engine after each of so many first steps, [0] before them; the caller frees them. */
+uint64_t *story_digests(uint64_t steps);
 
 /* An engine with few threads and a small log, so that all files come and go. NULL files: the system's. */
 ivm_status story_open(const char *directory, const ivm__files *files, ivm_engine **engine, ivm_recovery *recovery, ivm_error *error);

@@ -3,8 +3,7 @@
 
 #include <criterion/criterion.h>
 
-#include "allocator.h"
-#include "random.h"
+#include "numbers.h"
 
 static const struct {
     bool floats, below;
@@ -21,13 +20,6 @@ typedef struct addition {
     ivm__wide value;
     ivm__weight weight;
 } addition;
-
-static uint64_t word_of(double value)
-{
-    uint64_t word;
-    memcpy(&word, &value, sizeof word);
-    return word;
-}
 
 static ivm__wide number_parse(const char *text, char **end)
 {
@@ -81,13 +73,6 @@ static double state_variance(const moments_state *it, uint32_t scale, bool sampl
         ivm__moments_read_whole(&it->moments, scale, &read);
     }
     return ivm__moments_variance(&read, sample, below);
-}
-
-static void memory_open(ivm__memory *memory, test_allocator *allocator)
-{
-    test_allocator_init(allocator);
-    ivm_allocator functions = test_allocator_functions(allocator);
-    ivm__memory_init(memory, &functions);
 }
 
 static void assert_case(const moments_state *it, size_t i, uint32_t turn)
