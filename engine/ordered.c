@@ -1,4 +1,4 @@
-/* Ordered multisets: the state of min, max and the distinct family, one B+ tree of (group, cell) -> net weight for all groups of an
+/* Ordered Z-sets: the state of min, max and the distinct family, one B+ tree of (group, cell) -> net weight for all groups of an
  * aggregate.
  *
  * A step adds weights and writes each addition down. Commit removes the entries that this left at weight 0; undo subtracts what was

@@ -1,4 +1,4 @@
-/* Ordered multisets: cells of many groups in one B+ tree ordered by (group, cell), each with the net weight of the rows that hold it, so
+/* Ordered Z-sets: cells of many groups in one B+ tree ordered by (group, cell), each with the net weight of the rows that hold it, so
  * that min and max survive any deletion in O(log n). An entry whose weight falls to 0 stays until the step ends. */
 #ifndef IVM__ORDERED_H
 #define IVM__ORDERED_H
