@@ -7,6 +7,7 @@
  * condition that overflows for some rows, weights of both signs, texts, nulls, and a table with several indexes. */
 #include "allocator.h"
 #include "ivm/ivm.h"
+#include "need.h"
 #include "random.h"
 
 #include <pthread.h>
@@ -23,14 +24,6 @@
 #define TURNS 12
 #define VIEW_LATER 5 /* among the views */
 #define VIEWS_MAX 7
-
-#define NEED(condition)                                                                                                                    \
-    do {                                                                                                                                   \
-        if (!(condition)) {                                                                                                                \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                                                \
-            exit(1);                                                                                                                       \
-        }                                                                                                                                  \
-    } while (0)
 
 typedef struct shop {
     ivm_engine *engine;

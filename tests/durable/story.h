@@ -9,16 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../need.h"
 #include "durable_inside.h"
 #include "ivm/ivm.h"
 
-#define NEED(condition)                                                                                                                    \
-    do {                                                                                                                                   \
-        if (!(condition)) {                                                                                                                \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                                                \
-            exit(1);                                                                                                                       \
-        }                                                                                                                                  \
-    } while (0)
 #define OK(call)                                                                                                                           \
     do {                                                                                                                                   \
         ivm_error ok_error = IVM_ERROR_INIT, *error = &ok_error;                                                                           \
