@@ -30,11 +30,6 @@ void ivm__shared_take(const ivm__subject *subject, ivm__shared *shared);
 void ivm__shared_copy(const ivm__shared *from, ivm__shared *shared); /* any thread that may read `from` */
 void ivm__shared_release(ivm__shared *shared, ivm__memory *memory);  /* any thread; a zeroed one is fine */
 
-static inline ivm__layout *ivm__shared_layout(const ivm__shared *shared)
-{
-    return (ivm__layout *)(uintptr_t)shared->rows.layout;
-}
-
 /* One column's output arrays, for the snapshot's output_rows; `bytes` grows with the strings. */
 typedef struct ivm__output_column {
     void *values;
