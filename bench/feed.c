@@ -13,16 +13,20 @@
 #define BATCH_BYTES_MAX ((size_t)4 << 20) /* of lines; one longer line is a batch by itself */
 
 static const char help[] =
-    "usage: ivm feed [OPTIONS] PLAN [INPUT]\n"
+    "usage: ivm feed [OPTIONS] PLAN [INPUT...]\n"
     "\n"
-    "Reads changes of tables as newline-delimited JSON (from INPUT, or standard input) and writes what they change in each view as\n"
-    "newline-delimited JSON, for as long as lines come; first of all what views hold without any (a sum over nothing). PLAN is a\n"
-    "scenario file of catalog lines alone: table, foreign_key, view, set (tests/scenario.md has the format).\n"
+    "Reads changes of tables as newline-delimited JSON and writes what they change in each view as newline-delimited JSON, for as long\n"
+    "as lines come; first of all what views hold without any (a sum over nothing). PLAN is a scenario file of catalog lines alone:\n"
+    "table, foreign_key, view, set (tests/scenario.md has the format).\n"
     "\n"
-    "  --from feldera|debezium|upsert    what comes (default feldera)\n"
-    "  --to feldera|debezium|upsert      what is written (default: as it comes)\n"
-    "  --table NAME                      the table of every line; else the line names it: \"table\", in debezium\n"
-    "                                    source.table; where PLAN has one table it is that\n"
+    "INPUT is FILE or FILE:TABLE, whose lines are all for that table and need not name it; - is standard input, which is read where there\n"
+    "is no INPUT. Files are read first, in the order given, each to its end; then pipes, a line of each in turn as lines come. Up to 13.\n"
+    "\n"
+    "  --from feldera|debezium|upsert|rows\n"
+    "                                    what comes (default feldera)\n"
+    "  --to feldera|debezium|upsert      what is written (default: as it comes, of rows feldera)\n"
+    "  --table NAME                      the table of every line that no INPUT says; else the line names it: \"table\", in\n"
+    "                                    debezium source.table; where PLAN has one table it is that\n"
     "  --view NAME,NAME...               the views to write (default all)\n"
     "  --key VIEW=N,VIEW=N...            to write upserts: how many of a view's first columns are its key\n"
     "  --timestamps micros|millis|nanos  what an integer in a timestamp column counts since 1970 (default micros),\n"
@@ -35,26 +39,35 @@ static const char help[] =
     "  --bad skip|stop                   a bad line is told by its number, counted and left out (default), or ends the run\n"
     "  --checkpoint FILE                 go on from it if it is there; write it now and then and at the end\n"
     "  --durable DIR                     keep the engine there instead: each batch is on the disk before its changes are\n"
-    "                                    written; for input that cannot be read twice (--continue). After a kill the changes\n"
-    "                                    of one batch may not have been written; the next run tells\n"
+    "                                    written; for input that cannot be read twice (--continue)\n"
     "  --every MS                        a checkpoint so often, when lines came (default 60000)\n"
-    "  --continue                        the input goes on where it was left: pass over nothing\n"
-    "  --output FILE                     write there; from a checkpoint on the file is cut to what had been written then\n"
+    "  --continue                        standard input and pipes go on where they were left: pass over nothing\n"
+    "  --output FILE                     write there; who goes on cuts it to what it is to go on from\n"
     "\n"
     "  feldera   {\"table\": \"t\", \"insert\": {\"id\": 1}}  {\"table\": \"t\", \"delete\": {\"id\": 1}}\n"
     "  debezium  {\"before\": {...}, \"after\": {...}, \"op\": \"c|r|u|d\", \"source\": {\"table\": \"t\"}}, also in {\"payload\": ...}\n"
     "            or {\"key\": ..., \"value\": ...}\n"
     "  upsert    {\"table\": \"t\", \"key\": {\"id\": 1}, \"value\": {...}}, null for the value: the key goes\n"
+    "  rows      {\"id\": 1} or [1]: a row that comes\n"
     "\n"
     "Of a table with a key an insert replaces the row of its key, a delete takes the key alone and may come twice. Decimals come as\n"
     "strings or numbers, exact either way. A batch with a line that only the engine can refuse goes in by parts. Where children may\n"
     "come before their parents declare the foreign key tracked: an enforced one refuses them.\n"
     "\n"
     "A full pipe behind holds up the pipe before. SIGTERM and SIGINT end the run: what was read is pushed, changes and checkpoint\n"
-    "are written. A run that was killed and is run again on the same input, with --checkpoint and --output, leaves the output of one\n"
-    "that was not; without --output what was written since the checkpoint is written again.\n"
-    "Exit codes: 0 the input or a signal ended it; 1 a bad line (--bad stop), an input or an output did; 2 PLAN or the command line\n"
-    "could not be used.\n";
+    "are written. A run that ended, or was killed at any moment, and is run again with the same inputs goes on from its checkpoint or\n"
+    "directory: no line is lost or counted twice, if those before can be read again. What its output is then:\n"
+    "\n"
+    "                  --checkpoint                              --durable, also for input that cannot be read again\n"
+    "  --output FILE   each change exactly once                  each change exactly once\n"
+    "  a pipe          at least once: what was written since     at least once: after a kill what the last batch changed\n"
+    "                  the checkpoint comes again                comes again\n"
+    "\n"
+    "So, too, when the machine goes without warning: checkpoint and directory say nothing of FILE that is not on its disk.\n"
+    "Of a pipe that cannot be read again what was read and not pushed yet (--batch, --wait) goes with a kill. FILE is one run's byte\n"
+    "for byte where batches are cut at the same lines (--wait too long to count, no line that the engine refuses), else in sum.\n"
+    "Exit codes: 0 the input or a signal ended it; 1 a bad line (--bad stop), an input or an output did; 2 PLAN, an input or the command\n"
+    "line could not be used.\n";
 
 static uint64_t now_ms(void)
 {
@@ -104,65 +117,64 @@ static void unsaved_mark(feed_loop *loop)
     }
 }
 
-static bool line_take(feed_loop *loop, const feed_input *input, const char *bytes, size_t size)
+static bool line_take(feed_loop *loop, feed_line line)
 {
-    while (size && isspace((unsigned char)bytes[size - 1])) {
-        size--;
+    while (line.size && isspace((unsigned char)line.bytes[line.size - 1])) {
+        line.size--;
     }
-    while (size && isspace((unsigned char)*bytes)) {
-        bytes++;
-        size--;
+    while (line.size && isspace((unsigned char)*line.bytes)) {
+        line.bytes++;
+        line.size--;
     }
-    if (!size) {
+    if (!line.size) {
         return true;
     }
     if (!loop->batch.lines_count) {
         loop->due = now_ms() + loop->feed->options.wait_ms;
     }
     unsaved_mark(loop);
-    batch_add(&loop->batch, bytes, size, input->number, input->offset);
+    batch_add(&loop->batch, &line, loop->feed->inputs.list[line.input].place);
     bool full = loop->batch.lines_count >= loop->feed->options.batch_lines || loop->batch.bytes_count >= BATCH_BYTES_MAX;
     return !full || loop_push(loop);
 }
 
-static bool line_too_long(feed_loop *loop, const feed_input *input)
+static bool line_too_long(feed_loop *loop, size_t input)
 {
     feed_session *feed = loop->feed;
+    feed_place end = feed->inputs.list[input].place;
     char message[64];
     if (!loop_push(loop)) {
         return false;
     }
     if (!feed->stopped) {
         snprintf(message, sizeof message, "longer than %" PRIu64 " bytes", feed->options.line_max);
-        feed_tell_bad(feed, input->number, message);
+        feed_tell_bad(feed, input, end.lines, message);
         unsaved_mark(loop);
     }
     if (!feed->stopped) {
-        feed->position.lines = input->number;
-        feed->position.input_bytes = input->offset;
+        feed->position.inputs[input] = end;
     }
     return true;
 }
 
-/* Until the input ends, or a signal, a bad line or a failure does. False after a failure, of which a line on standard error has told. */
-static bool loop_run(feed_loop *loop, feed_input *input, bool *input_failed)
+/* Until the inputs end (*end: how), or a signal, a bad line or a failure does. False after a failure, of which a line on standard error has told. */
+static bool loop_run(feed_loop *loop, feed_got *end)
 {
-    const char *bytes = NULL;
-    size_t size = 0;
+    feed_line line = { NULL };
     bool ok = true;
     while (ok && !loop->feed->stopped) {
-        feed_got got = input_next(input, wait_of(loop), &bytes, &size);
+        feed_got got = inputs_next(&loop->feed->inputs, wait_of(loop), &line);
         if (got == FEED_LINE) {
-            ok = line_take(loop, input, bytes, size);
+            ok = line_take(loop, line);
             if (ok && loop->batch.lines_count && now_ms() >= loop->due) {
                 ok = loop_push(loop);
             }
         } else if (got == FEED_LINE_TOO_LONG) {
-            ok = line_too_long(loop, input);
+            ok = line_too_long(loop, line.input);
         } else {
             ok = loop_push(loop);
             if (got != FEED_NOTHING_YET) {
-                *input_failed = got == FEED_FAILED;
+                *end = got;
                 return ok;
             }
         }
@@ -171,21 +183,36 @@ static bool loop_run(feed_loop *loop, feed_input *input, bool *input_failed)
     return ok;
 }
 
-static int feed_run(feed_session *feed, feed_input *input)
+/* What is to be written before any line: what views hold without one, or what the last batch before changed, as that may be missing. */
+static bool write_first(feed_session *feed)
 {
-    feed_loop loop = { .feed = feed };
-    bool input_failed = false;
-    bool ok = (feed->restored || feed_write(feed, true)) && loop_run(&loop, input, &input_failed);
-    if (input_failed) {
-        usage_error("feed: cannot read on behind line %" PRIu64, input->number);
+    return feed->restored && feed->position.written ? true : feed_write(feed, !feed->restored);
+}
+
+static void counts_tell(const feed_session *feed)
+{
+    uint64_t lines = 0;
+    for (size_t i = 0; i < feed->inputs.count; i++) {
+        lines += feed->position.inputs[i].lines;
     }
-    ok = ok && feed_save(feed);
     fprintf(stderr,
             "ivm feed: %" PRIu64 " lines, %" PRIu64 " bad, %" PRIu64 " deletions of what was not there, %" PRIu64 " changes written\n",
-            feed->position.lines, feed->position.bad + feed->stopped, feed->absent_count, feed->changes_count);
+            lines, feed->position.bad + feed->stopped, feed->absent_count, feed->changes_count);
+}
+
+static int feed_run(feed_session *feed)
+{
+    feed_loop loop = { .feed = feed };
+    feed_got end = FEED_END;
+    bool ok = write_first(feed) && loop_run(&loop, &end);
     free(loop.batch.bytes);
     free(loop.batch.lines);
-    return ok && !input_failed && !feed->stopped ? EXIT_HOLDS : EXIT_WRONG;
+    if (end == FEED_SHORT) {
+        return EXIT_USAGE;
+    }
+    ok = ok && feed_save(feed);
+    counts_tell(feed);
+    return ok && end != FEED_FAILED && !feed->stopped ? EXIT_HOLDS : EXIT_WRONG;
 }
 
 /* ---- The catalog ------------------------------------------------------------------------------------------------------------------------ */
@@ -234,26 +261,30 @@ static bool tables_find(feed_session *feed, const scenario_file *plan)
     return !feed->options.table;
 }
 
-static bool catalog_make(feed_session *feed, const scenario_file *plan, bool made)
+/* The first `made` lines have been, but for what the engine does not keep. */
+static bool catalog_make(feed_session *feed, const scenario_file *plan, size_t made)
 {
     replay_counts counts = { 0 };
-    if (!made) {
-        replay_run(&feed->replay, plan, false, &counts);
+    for (size_t i = 0; i < plan->lines_count; i++) {
+        scenario_file line = { plan->path, plan->lines + i, 1, 1 };
+        if (i >= made || json_object_get(line.lines->json, "set")) {
+            replay_run(&feed->replay, &line, false, &counts);
+        }
     }
     return !counts.wrong && tables_find(feed, plan) && views_find(feed, plan);
 }
 
 /* ---- The command ------------------------------------------------------------------------------------------------------------------------ */
 
-static int feed_start(feed_session *feed, const scenario_file *plan, bool made)
+static int feed_start(feed_session *feed, const scenario_file *plan, size_t made, const operand_list *inputs)
 {
-    feed_input input = { .descriptor = -1 };
     int code = EXIT_USAGE;
-    if (catalog_make(feed, plan, made) && feed_restore(feed) && output_open(feed) && input_open(&input, &feed->options, &feed->position)) {
+    if (catalog_make(feed, plan, made) && inputs_find(feed, inputs->texts, inputs->count) && feed_restore(feed) && inputs_open(feed) &&
+        output_open(feed)) {
         signals_take();
-        code = feed_run(feed, &input);
-        input_close(&input);
+        code = feed_run(feed);
     }
+    inputs_close(&feed->inputs);
     if (!output_close(feed, code == EXIT_HOLDS) && code == EXIT_HOLDS) {
         code = EXIT_WRONG;
     }
@@ -264,6 +295,7 @@ static int feed_start(feed_session *feed, const scenario_file *plan, bool made)
 
 int feed_command(int argc, char **argv)
 {
+    static const char *const from[] = { "feldera", "debezium", "upsert", "rows", NULL };
     static const char *const formats[] = { "feldera", "debezium", "upsert", NULL };
     static const char *const integers[] = { "micros", "millis", "nanos", NULL };
     static const char *const bad[] = { "skip", "stop", NULL };
@@ -271,7 +303,7 @@ int feed_command(int argc, char **argv)
     feed_options *to = &feed.options;
     uint64_t memory = 0;
     int stop = 0, code;
-    const option_definition options[] = { { "--from", OPTION_WORD, &to->from, formats },
+    const option_definition options[] = { { "--from", OPTION_WORD, &to->from, from },
                                           { "--to", OPTION_WORD, &to->to, formats },
                                           { "--table", OPTION_TEXT, &to->table },
                                           { "--view", OPTION_TEXT, &to->views },
@@ -295,13 +327,13 @@ int feed_command(int argc, char **argv)
     if (!options_read(options, help, argc, argv, &operands, &code)) {
         return code;
     }
-    if (!operands.count || operands.count > 2) {
-        return usage_error("feed wants a plan, and one input at most; --help says more");
+    if (!operands.count) {
+        return usage_error("feed wants a plan; --help says more");
     }
-    to->to = to->to < 0 ? to->from : to->to;
+    to->to = to->to >= 0 ? to->to : to->from == FEED_ROWS ? FEED_FELDERA : to->from;
     to->stop = stop == 1;
     how.memory_max = memory << 20;
-    to->input = operands.count == 2 ? operands.texts[1] : NULL;
+    operand_list inputs = { operands.texts + 1, operands.count - 1 };
     if (to->checkpoint && to->durable) {
         return usage_error("feed: --checkpoint or --durable, not both");
     }
@@ -309,9 +341,9 @@ int feed_command(int argc, char **argv)
         return EXIT_USAGE;
     }
     code = EXIT_USAGE;
-    bool created = true;
-    if (plan_is_catalog(&plan) && (to->durable ? durable_open(&feed, &how, &plan, &created) : replay_open(&feed.replay, &how, NULL))) {
-        code = feed_start(&feed, &plan, !created);
+    size_t made = 0;
+    if (plan_is_catalog(&plan) && (to->durable ? durable_open(&feed, &how, &plan, &made) : replay_open(&feed.replay, &how, NULL))) {
+        code = feed_start(&feed, &plan, made, &inputs);
         replay_close(&feed.replay);
     }
     scenario_file_free(&plan);

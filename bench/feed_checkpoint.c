@@ -1,5 +1,5 @@
-/* A feed's checkpoint: the engine as one file, whose position says where in the input and in the output file it was taken. Output first, then the file beside,
- * then its name: whatever breaks off, what the file says was written is. Who goes on passes over the input before that place and cuts the output to it, so
+/* A feed's checkpoint: the engine as one file, whose position says where in the inputs and in the output file it was taken. Output first, then the file beside,
+ * then its name: whatever breaks off, what the file says was written is. Who goes on passes over the inputs before that place and cuts the output to it, so
  * that each line counts once and each change stands once. */
 #include "feed.h"
 #include "option.h"
@@ -25,15 +25,29 @@ static ivm_status bytes_read(void *context, void *bytes, size_t size, size_t *go
 
 /* ---- Going on -------------------------------------------------------------------------------------------------------------------------- */
 
+static size_t position_size(size_t inputs_count)
+{
+    return offsetof(feed_position, inputs) + inputs_count * sizeof(feed_place);
+}
+
+void position_put(ivm_batch *batch, const feed_position *position)
+{
+    (void)ivm_batch_position(batch, position, position_size(position->inputs_count)); /* the push tells */
+}
+
 bool position_read(feed_session *feed, ivm_error *error)
 {
     size_t size = 0;
-    feed_position position;
+    feed_position position = { 0 };
     if (ivm_engine_position(feed->replay.engine, &position, sizeof position, &size, error) != IVM_OK) {
         return false;
     }
-    if (size != sizeof position) {
+    if (size < position_size(0) || position.inputs_count > FEED_INPUTS_MAX || size != position_size(position.inputs_count)) {
         snprintf(error->message, sizeof error->message, "its position is none of a feed's");
+        return false;
+    }
+    if (position.inputs_count != feed->position.inputs_count || position.inputs_hash != feed->position.inputs_hash) {
+        snprintf(error->message, sizeof error->message, "is of a feed of other inputs, or of these in another order");
         return false;
     }
     feed->position = position;
@@ -44,6 +58,9 @@ bool feed_restore(feed_session *feed)
 {
     const char *path = feed->options.checkpoint;
     ivm_error error = IVM_ERROR_INIT;
+    if (feed->options.durable) {
+        return durable_restore(feed);
+    }
     FILE *in = path ? fopen(path, "rb") : NULL;
     if (!in && (!path || errno == ENOENT)) {
         return true;
@@ -72,7 +89,7 @@ ivm_status position_give(feed_session *feed, ivm_error *error)
         return status;
     }
     feed->position.written = 1;
-    (void)ivm_batch_position(batch, &feed->position, sizeof feed->position); /* the push tells */
+    position_put(batch, &feed->position);
     return ivm_push_batch(feed->replay.engine, batch, NULL, error);
 }
 
@@ -114,8 +131,7 @@ bool feed_save(feed_session *feed)
     if (!path && !feed->options.durable) {
         return true;
     }
-    if (feed->options.output && fsync(fileno(feed->out)) != 0 && errno != EINVAL) { /* so for a pipe */
-        usage_error("%s: cannot sync: %s", feed->options.output, strerror(errno));
+    if (!output_sync(feed)) {
         return false;
     }
     if (!path) {

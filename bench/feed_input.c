@@ -1,12 +1,10 @@
-/* Lines from a descriptor, one read ahead. Cost: one read(2) for 64 KB; memory: the longest line that is allowed, twice at most. Signals are blocked but
- * while waiting for input, so that no push and no write is cut short. */
+/* Lines from one descriptor, one read ahead. Cost: one read(2) for 64 KB; memory: the longest line that is allowed, twice at most. */
 #include "feed.h"
 #include "option.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,82 +12,46 @@
 
 #define READ_BYTES ((size_t)64 << 10)
 
-/* ---- Signals --------------------------------------------------------------------------------------------------------------------------- */
-
-static volatile sig_atomic_t asked_to_end;
-
-static void end_ask(int signal)
+const char *input_name(const feed_input *input)
 {
-    (void)signal;
-    asked_to_end = 1;
-}
-
-void signals_take(void)
-{
-    struct sigaction end = { .sa_handler = end_ask }, ignore = { .sa_handler = SIG_IGN };
-    sigset_t blocked;
-    sigemptyset(&blocked);
-    sigaddset(&blocked, SIGTERM);
-    sigaddset(&blocked, SIGINT);
-    sigprocmask(SIG_BLOCK, &blocked, NULL);
-    sigaction(SIGTERM, &end, NULL);
-    sigaction(SIGINT, &end, NULL);
-    sigaction(SIGPIPE, &ignore, NULL);
-}
-
-/* Above 0: there is something to read, or the end. Where there always is, ppoll() lets no signal through: they get a moment of their own. */
-static int input_wait(const feed_input *input, int wait_ms)
-{
-    struct pollfd wanted = { .fd = input->descriptor, .events = POLLIN };
-    struct timespec limit = { wait_ms / 1000, (long)(wait_ms % 1000) * 1000000 };
-    sigset_t blocked, open;
-    sigprocmask(SIG_SETMASK, NULL, &blocked);
-    open = blocked;
-    sigdelset(&open, SIGTERM);
-    sigdelset(&open, SIGINT);
-    int ready = ppoll(&wanted, 1, wait_ms < 0 ? NULL : &limit, &open);
-    sigprocmask(SIG_SETMASK, &open, NULL);
-    sigprocmask(SIG_SETMASK, &blocked, NULL);
-    return ready;
+    return input->path ? input->path : "standard input";
 }
 
 /* ---- Opening --------------------------------------------------------------------------------------------------------------------------- */
 
-/* Passes over what was pushed before: by seeking, or by reading where the input is a pipe. */
-static bool input_skip(feed_input *input, uint64_t size)
+static bool short_tell(const feed_input *input)
 {
-    struct stat file;
-    if (fstat(input->descriptor, &file) == 0 && S_ISREG(file.st_mode)) {
-        return (uint64_t)file.st_size >= size && lseek(input->descriptor, (off_t)size, SEEK_SET) == (off_t)size;
-    }
-    while (size) {
-        ssize_t got = read(input->descriptor, input->bytes, size < input->capacity ? (size_t)size : input->capacity);
-        if (got <= 0) {
-            return false;
-        }
-        size -= (uint64_t)got;
-    }
-    return true;
+    usage_error("%s: ends before byte %" PRIu64 ", up to where it was read before", input_name(input), input->place.bytes);
+    return false;
 }
 
-bool input_open(feed_input *input, const feed_options *options, const feed_position *position)
+/* What was pushed before is passed over: by seeking, or while reading where the input is a pipe. */
+static bool input_skip(feed_input *input, uint64_t file_size)
 {
-    *input = (feed_input){ .line_max = options->line_max, .offset = position->input_bytes, .number = position->lines };
-    bool standard = !options->input || strcmp(options->input, "-") == 0;
-    const char *name = standard ? "standard input" : options->input;
-    input->descriptor = standard ? STDIN_FILENO : open(options->input, O_RDONLY | O_CLOEXEC);
-    if (input->descriptor < 0) {
-        usage_error("%s: cannot read: %s", name, strerror(errno));
+    uint64_t size = input->place.bytes;
+    if (!input->is_file) {
+        input->skipped = size;
+        return true;
+    }
+    return (file_size >= size && lseek(input->descriptor, (off_t)size, SEEK_SET) == (off_t)size) || short_tell(input);
+}
+
+bool input_open(feed_input *input, feed_place place, uint64_t line_max, bool goes_on)
+{
+    struct stat about;
+    /* A pipe that has no writer yet is waited for with all others. */
+    input->descriptor = input->path ? open(input->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : STDIN_FILENO;
+    if (input->descriptor < 0 || fstat(input->descriptor, &about) != 0) {
+        usage_error("%s: cannot read: %s", input_name(input), strerror(errno));
         return false;
     }
+    input->is_file = S_ISREG(about.st_mode);
+    input->place = place;
+    input->line_max = line_max;
     input->capacity = READ_BYTES;
     input->bytes = memory_take(input->capacity);
-    if (!options->goes_on && position->input_bytes && !input_skip(input, position->input_bytes)) {
-        usage_error("%s: ends before byte %llu, up to where the checkpoint has it", name, (unsigned long long)position->input_bytes);
-        input_close(input);
-        return false;
-    }
-    return true;
+    bool passes_over = place.bytes && !(goes_on && !(input->path && input->is_file));
+    return !passes_over || input_skip(input, (uint64_t)about.st_size);
 }
 
 void input_close(feed_input *input)
@@ -98,6 +60,7 @@ void input_close(feed_input *input)
         close(input->descriptor);
     }
     free(input->bytes);
+    free(input->path);
     *input = (feed_input){ .descriptor = -1 };
 }
 
@@ -117,15 +80,19 @@ static void room_make(feed_input *input)
     }
 }
 
-static void bytes_read(feed_input *input)
+void input_read(feed_input *input)
 {
     room_make(input);
     ssize_t got = read(input->descriptor, input->bytes + input->end, READ_BYTES);
     if (got > 0) {
+        size_t passed = input->skipped < (uint64_t)got ? (size_t)input->skipped : (size_t)got;
         input->end += (size_t)got;
+        input->first += passed;
+        input->skipped -= passed;
     } else if (got == 0) {
         input->ended = true;
     } else if (errno != EINTR && errno != EAGAIN) {
+        usage_error("%s: cannot read on behind line %" PRIu64 ": %s", input_name(input), input->place.lines, strerror(errno));
         input->failed = true;
     }
 }
@@ -133,7 +100,7 @@ static void bytes_read(feed_input *input)
 static void bytes_take(feed_input *input, size_t size)
 {
     input->first += size;
-    input->offset += size;
+    input->place.bytes += size;
     input->searched = 0;
 }
 
@@ -157,30 +124,22 @@ static feed_got line_take(feed_input *input, const char **bytes, size_t *size)
     if (whole) {
         bytes_take(input, *size + (end != NULL));
     }
-    input->number++;
+    input->place.lines++;
     bool too_long = input->skipping;
     input->skipping = false;
     return too_long ? FEED_LINE_TOO_LONG : FEED_LINE;
 }
 
-feed_got input_next(feed_input *input, int wait_ms, const char **bytes, size_t *size)
+feed_got input_line(feed_input *input, const char **bytes, size_t *size)
 {
-    for (;;) {
-        bool ended = input->ended;
-        feed_got got = line_take(input, bytes, size);
-        if (got != FEED_NOTHING_YET) {
-            return got;
-        }
-        if (asked_to_end || ended || input->failed) {
-            return asked_to_end ? FEED_INTERRUPTED : ended ? FEED_END : FEED_FAILED;
-        }
-        int ready = input_wait(input, wait_ms);
-        if (ready > 0) {
-            bytes_read(input);
-        } else if (ready == 0) {
-            return FEED_NOTHING_YET;
-        } else if (errno != EINTR) {
-            input->failed = true;
-        }
+    feed_got got = line_take(input, bytes, size);
+    if (got != FEED_NOTHING_YET || !(input->ended || input->failed)) {
+        return got;
     }
+    if (input->ended && input->skipped) {
+        short_tell(input);
+        return FEED_SHORT;
+    }
+    input->done = true;
+    return input->failed ? FEED_FAILED : FEED_END;
 }

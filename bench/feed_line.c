@@ -4,6 +4,7 @@
  *     debezium    an envelope: {"op": "c|r|u|d", "before": row, "after": row, "source": {"table": t}}, bare, in {"payload": ...}, or in
  *                 {"key": ..., "value": ...}
  *     upsert      {"table": t, "key": key, "value": row}, null for the row: the key goes
+ *     rows        row, which comes; of one table, the input's
  *
  * A table with a key is changed by key: who inserts replaces, who deletes needs no more than the key's columns. One without is a bag, changed by whole
  * rows. */
@@ -17,19 +18,21 @@ void changes_free(feed_changes *changes)
     changes->json = NULL;
 }
 
-/* By the option, by the line's own word, or the only one there is. */
+/* The input's, by the line's own word, or the only one there is. */
 static const feed_table *table_find(const feed_session *feed, const char *named, feed_changes *changes)
 {
-    const char *name = feed->options.table ? feed->options.table : named;
-    for (size_t i = 0; name && i < feed->tables_count; i++) {
-        if (strcmp(feed->tables[i].name, name) == 0) {
+    if (changes->table) {
+        return changes->table;
+    }
+    for (size_t i = 0; named && i < feed->tables_count; i++) {
+        if (strcmp(feed->tables[i].name, named) == 0) {
             return &feed->tables[i];
         }
     }
-    if (!name && feed->tables_count == 1) {
+    if (!named && feed->tables_count == 1) {
         return feed->tables;
     }
-    line_bad(changes, name ? "no table %s" : "which table is meant? The line names none%s", name ? name : "");
+    line_bad(changes, named ? "no table %s" : "which table is meant? The line names none%s", named ? named : "");
     return NULL;
 }
 
@@ -149,6 +152,14 @@ static bool upsert_read(const feed_session *feed, const json_t *line, feed_chang
     return ok;
 }
 
+/* ---- Rows ------------------------------------------------------------------------------------------------------------------------------ */
+
+static bool rows_read(const feed_session *feed, const json_t *line, feed_changes *changes)
+{
+    const feed_table *table = table_find(feed, NULL, changes);
+    return table && row_put(feed, table, line, NULL, changes);
+}
+
 /* ---- Any ------------------------------------------------------------------------------------------------------------------------------- */
 
 bool line_read(const feed_session *feed, const char *bytes, size_t size, feed_changes *changes)
@@ -164,7 +175,7 @@ bool line_read(const feed_session *feed, const char *bytes, size_t size, feed_ch
     if (!changes->json) {
         return line_bad(changes, "not JSON: %s", error.text);
     }
-    if (!json_is_object(changes->json)) {
+    if (!json_is_object(changes->json) && feed->options.from != FEED_ROWS) {
         return line_bad(changes, "a line is a JSON object");
     }
     switch (feed->options.from) {
@@ -172,6 +183,8 @@ bool line_read(const feed_session *feed, const char *bytes, size_t size, feed_ch
         return debezium_read(feed, changes->json, changes);
     case FEED_UPSERT:
         return upsert_read(feed, changes->json, changes);
+    case FEED_ROWS:
+        return rows_read(feed, changes->json, changes);
     default:
         return feldera_read(feed, changes->json, changes);
     }

@@ -1,13 +1,16 @@
 /* A batch of lines as one push; and where the engine refuses it, which line is to blame. A line that is none of the format is found before the push.
  * What only the engine can find (a key that comes twice, a row that is not there, a null) makes the push fail whole: then fewer lines are tried, half as many
  * each time, down to the one that cannot go in whatever comes with it; behind it twice as many each time. Cost: one bad line among n costs some 4n lines
- * more. Lines go in in their order, each once; `feed_position` stands behind the last. */
+ * more. Lines go in in their order, each once; `feed_position` stands behind the last of each input. */
 #include "feed.h"
 #include "option.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LINE_TEXT_SIZE (PATH_MAX + 32)
 
 typedef enum attempt_end { ATTEMPT_PUSHED, ATTEMPT_REFUSED, ATTEMPT_FATAL } attempt_end;
 
@@ -20,23 +23,33 @@ typedef struct attempt {
     bool absent;     /* the last line was a deletion by key and no more */
 } attempt;
 
-void batch_add(feed_batch *batch, const char *bytes, size_t size, uint64_t number, uint64_t end)
+void batch_add(feed_batch *batch, const feed_line *line, feed_place end)
 {
+    size_t size = line->size;
     if (batch->bytes_count + size > batch->bytes_capacity) {
         batch->bytes_capacity = 2 * (batch->bytes_count + size);
         batch->bytes = memory_grow(batch->bytes, batch->bytes_capacity);
     }
     batch->lines = memory_room(batch->lines, batch->lines_count, &batch->lines_capacity, sizeof *batch->lines);
-    memcpy(batch->bytes + batch->bytes_count, bytes, size);
-    batch->lines[batch->lines_count++] = (feed_text){ batch->bytes_count, size, number, end, false };
+    memcpy(batch->bytes + batch->bytes_count, line->bytes, size);
+    batch->lines[batch->lines_count++] = (feed_text){ batch->bytes_count, size, line->input, end, false };
     batch->bytes_count += size;
 }
 
-void feed_tell_bad(feed_session *feed, uint64_t number, const char *message)
+/* "FILE:7", or "line 7" of standard input. */
+static const char *line_called(const feed_session *feed, size_t input, uint64_t number, char text[LINE_TEXT_SIZE])
 {
+    const char *path = feed->inputs.list[input].path;
+    snprintf(text, LINE_TEXT_SIZE, "%s%s%" PRIu64, path ? path : "line", path ? ":" : " ", number);
+    return text;
+}
+
+void feed_tell_bad(feed_session *feed, size_t input, uint64_t number, const char *message)
+{
+    char text[LINE_TEXT_SIZE];
     feed->stopped = feed->options.stop;
     feed->position.bad += !feed->stopped; /* where it ends the run the next one reads it again */
-    fprintf(stderr, "ivm feed: line %" PRIu64 ": %s\n", number, message);
+    fprintf(stderr, "ivm feed: %s: %s\n", line_called(feed, input, number, text), message);
 }
 
 /* Another batch may do without the line that brought this. */
@@ -64,6 +77,7 @@ static bool line_add(feed_session *feed, feed_batch *lines, size_t at, feed_chan
 {
     feed_text *line = &lines->lines[at];
     bool ok = true;
+    changes->table = feed->inputs.list[line->input].table;
     if (line_read(feed, lines->bytes + line->at, line->size, changes)) {
         now->absent = changes->count == 1 && changes->list[0].change == IVM_DELETE_KEY;
         for (size_t i = 0; i < changes->count && ok; i++) {
@@ -76,10 +90,18 @@ static bool line_add(feed_session *feed, feed_batch *lines, size_t at, feed_chan
         ok = false;
     } else {
         line->left_out = true;
-        feed_tell_bad(feed, line->number, changes->message);
+        feed_tell_bad(feed, line->input, line->end.lines, changes->message);
     }
     changes_free(changes);
     return ok;
+}
+
+/* Behind the lines from `from` to `to`. */
+static void position_move(feed_position *position, const feed_batch *lines, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        position->inputs[lines->lines[i].input] = lines->lines[i].end;
+    }
 }
 
 static attempt_end attempt_make(feed_session *feed, feed_batch *lines, attempt *now)
@@ -105,10 +127,9 @@ static attempt_end attempt_make(feed_session *feed, feed_batch *lines, attempt *
         return ATTEMPT_REFUSED;
     }
     feed_position behind = feed->position;
-    behind.lines = lines->lines[now->to - 1].number;
-    behind.input_bytes = lines->lines[now->to - 1].end;
+    position_move(&behind, lines, now->from, now->to);
     behind.written = 0;
-    (void)ivm_batch_position(batch, &behind, sizeof behind); /* the push tells */
+    position_put(batch, &behind);
     status = ivm_push_batch(feed->replay.engine, batch, NULL, &now->error);
     if (status == IVM_OK) {
         return ATTEMPT_PUSHED;
@@ -126,25 +147,22 @@ static void line_refused(feed_session *feed, const feed_text *line, const attemp
     }
     const char *status = now->unreadable ? "" : ivm_status_name(now->error.status);
     snprintf(message, sizeof message, "%s%s%s", status, *status ? ": " : "", now->error.message);
-    feed_tell_bad(feed, line->number, message);
-}
-
-static void position_move(feed_session *feed, const feed_text *last)
-{
-    feed->position.lines = last->number;
-    feed->position.input_bytes = last->end;
+    feed_tell_bad(feed, line->input, line->end.lines, message);
 }
 
 static bool lines_push(feed_session *feed, feed_batch *batch)
 {
     size_t from = 0, tried = batch->lines_count;
+    char text[LINE_TEXT_SIZE];
     while (from < batch->lines_count && !feed->stopped) {
         size_t left = batch->lines_count - from;
         attempt now = { .from = from, .to = from + (tried < left ? tried : left) };
         attempt_end end = attempt_make(feed, batch, &now);
         size_t count = now.to - from;
         if (end == ATTEMPT_FATAL) {
-            usage_error("feed: line %" PRIu64 ": %s: %s", batch->lines[from].number, ivm_status_name(now.error.status), now.error.message);
+            const feed_text *first = &batch->lines[from];
+            usage_error("feed: %s: %s: %s", line_called(feed, first->input, first->end.lines, text), ivm_status_name(now.error.status),
+                        now.error.message);
             return false;
         }
         if (end == ATTEMPT_REFUSED && count > 1) {
@@ -158,7 +176,7 @@ static bool lines_push(feed_session *feed, feed_batch *batch)
             line_refused(feed, &batch->lines[from], &now);
         }
         if (!feed->stopped) {
-            position_move(feed, &batch->lines[now.to - 1]);
+            position_move(&feed->position, batch, from, now.to);
         }
         from = now.to;
         tried = 2 * count;

@@ -1,5 +1,5 @@
 /* What a push changed in each view, as lines. Of a view's changes deletions come first, so that a reader who keeps rows by key never loses one that came in
- * its place; a row of weight n stands n times. All are handed on before the next push: a full pipe holds up everything before it. */
+ * its place; each in the order of the rows, whatever the engine keeps them in, so that the same changes are the same bytes. A row of weight n stands n times. All are handed on before the next push: a full pipe holds up everything before it. */
 #include "feed.h"
 #include "option.h"
 
@@ -127,14 +127,20 @@ bool output_open(feed_session *feed)
     }
     off_t end = lseek(descriptor, 0, SEEK_END);
     if (end >= 0 && (uint64_t)end < size) {
-        usage_error("%s: %lld bytes, the checkpoint has written %llu", feed->options.output, (long long)end, (unsigned long long)size);
+        usage_error("%s: %lld bytes, %llu were written before", feed->options.output, (long long)end, (unsigned long long)size);
         return false;
-    }
-    if (feed->options.durable && feed->restored) {
-        return end >= 0 || output_failed(feed); /* behind what is there: it cannot be written again */
     }
     if (end >= 0 && (ftruncate(descriptor, (off_t)size) != 0 || lseek(descriptor, (off_t)size, SEEK_SET) < 0)) {
         return output_failed(feed);
+    }
+    return true;
+}
+
+bool output_sync(feed_session *feed)
+{
+    if (feed->options.output && fdatasync(fileno(feed->out)) != 0 && errno != EINVAL) { /* so for a pipe */
+        usage_error("%s: cannot sync: %s", feed->options.output, strerror(errno));
+        return false;
     }
     return true;
 }
@@ -235,6 +241,7 @@ static ivm_status view_write(feed_session *feed, const feed_view *view, bool who
     if (status == IVM_OK && feed->options.to == FEED_UPSERT) {
         status = ivm_read_changes(view->view, &asked, error);
     }
+    status = status == IVM_OK ? ivm_snapshot_sort(changes, error) : status;
     if (status == IVM_OK) {
         changes_write(feed, view, changes, asked, false);
         changes_write(feed, view, changes, asked, true);
@@ -263,5 +270,5 @@ bool feed_write(feed_session *feed, bool whole)
         off_t at = ftello(feed->out); /* of a pipe there is none */
         feed->position.output_bytes = at < 0 ? 0 : (uint64_t)at;
     }
-    return true;
+    return !feed->options.durable || output_sync(feed); /* before the next push says that it is there */
 }

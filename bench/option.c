@@ -100,7 +100,7 @@ bool options_read(const option_definition *options, const char *help, int argc, 
     *exit_code = EXIT_HOLDS;
     for (int i = 1; i < argc; i++) {
         const char *text = argv[i];
-        if (only_operands || text[0] != '-' || strcmp(text, "-") == 0) {
+        if (only_operands || text[0] != '-' || text[1] == 0 || text[1] == ':') { /* "-" and "-:TABLE" are inputs */
             argv[1 + count++] = argv[i];
         } else if (strcmp(text, "--") == 0) {
             only_operands = true;

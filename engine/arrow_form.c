@@ -96,8 +96,7 @@ static bool decimal_parse(const char *format, ivm__arrow_form *form)
     return true;
 }
 
-/* False: none that can be read. */
-static bool form_parse(const char *format, ivm__arrow_form *form)
+bool ivm__arrow_form_parse(const char *format, ivm__arrow_form *form)
 {
     for (size_t i = 0; i < sizeof fixed_formats / sizeof fixed_formats[0]; i++) {
         if (strcmp(format, fixed_formats[i].format) == 0) {
@@ -162,7 +161,7 @@ static ivm_status format_parse(const struct ArrowSchema *field, const char *wher
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "%s: the schema of field %s %s", where, ivm__arrow_name(field),
                          field->release ? "has no format" : "was released");
     }
-    if (!form_parse(field->format, form)) {
+    if (!ivm__arrow_form_parse(field->format, form)) {
         return ivm__fail(error, IVM_UNSUPPORTED, "%s: field %s is of Arrow's format \"%s\", which is not supported", where,
                          ivm__arrow_name(field), field->format);
     }
@@ -186,7 +185,7 @@ ivm_status ivm__arrow_field_parse(const struct ArrowSchema *field, const char *w
         return ivm__fail(error, IVM_UNSUPPORTED, "%s: field %s has a dictionary whose values have one", where, ivm__arrow_name(field));
     }
     const struct ArrowSchema *values = field->dictionary;
-    if (!values->release || !values->format || !form_parse(values->format, form)) {
+    if (!values->release || !values->format || !ivm__arrow_form_parse(values->format, form)) {
         return ivm__fail(error, values->release && values->format ? IVM_UNSUPPORTED : IVM_INVALID_ARGUMENT,
                          "%s: field %s has a dictionary of format \"%s\", which is not supported", where, ivm__arrow_name(field),
                          values->release && values->format ? values->format : "");

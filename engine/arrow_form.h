@@ -25,6 +25,8 @@ typedef struct ivm__arrow_form {
     int64_t multiplier, divisor;
 } ivm__arrow_form;
 
+/* False: none that can be read. */
+bool ivm__arrow_form_parse(const char *format, ivm__arrow_form *form);
 /* Of a field: that of its values where it is a dictionary, whose indexes' form is *indexes (layout NULLS: no dictionary). Fails with unsupported, and
  * invalid_argument where the schema is not built as it must be; the message begins with `where`. */
 ivm_status ivm__arrow_field_parse(const struct ArrowSchema *field, const char *where, ivm__arrow_form *form, ivm__arrow_form *indexes,

@@ -48,7 +48,8 @@ ivm_status ivm__arrow_large_read(const ivm__arrow_reading *in, ivm_column_data *
         made[i + 1] = (int32_t)(end - start);
         before = end;
     }
-    *data = (ivm_column_data){ .values = bytes ? bytes + start : NULL, .validity = validity, .offsets = made };
+    bool any = made[in->rows] > 0; /* else the offsets are those of no byte, and may be of any place */
+    *data = (ivm_column_data){ .values = any ? bytes + start : NULL, .validity = validity, .offsets = made };
     return IVM_OK;
 }
 

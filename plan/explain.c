@@ -317,8 +317,8 @@ static const ivm__edges no_edges = { 0 };
 /* The last step's decision; before the first, nothing has changed and no fact is used. */
 static void decide_last(ivm_view *view, const ivm__term_plan *plan, const ivm__graph *graph, ivm__told_join *join)
 {
-    if (plan->last.made) {
-        join->decision = plan->last;
+    if (plan->last->made) {
+        join->decision = *plan->last;
         join->edges = &plan->edges[plan->edges_last];
         return;
     }

@@ -223,8 +223,17 @@ void ivm__edges_free(ivm__edges *edges, ivm__memory *memory); /* empty after */
 
 /* ---- Pruning by row (plan/prune.c) --------------------------------------------------------------------------------------------------- */
 
+/* Which leaves are pruned where these have rows to set aside, and in which order that is proved: of the last step that asked, for as long as the
+ * edges are the same. Zeroed: of none. */
+typedef struct ivm__prune_rounds {
+    bool known;
+    uint64_t candidates, skip;
+    uint8_t round[IVM_JOIN_LEAVES_MAX];
+} ivm__prune_rounds;
+
 /* What the facts set aside of each leaf's delta in the step under way; `prunes` is zeroed. In the step's arena. out_of_memory. */
-ivm_status ivm__prune_rows(ivm__step *step, const ivm__graph *graph, const ivm__edges *edges, ivm__leaf_prune *prunes) IVM_MUST_CHECK;
+ivm_status ivm__prune_rows(ivm__step *step, const ivm__graph *graph, const ivm__edges *edges, ivm__prune_rounds *rounds,
+                           ivm__leaf_prune *prunes) IVM_MUST_CHECK;
 
 /* ---- Rows not kept (plan/transient.c) ------------------------------------------------------------------------------------------------ */
 
@@ -254,7 +263,8 @@ typedef struct ivm__mask_counts {
 } ivm__mask_counts;
 ivm__mask_counts ivm__mask_count(uint32_t leaves_count, uint64_t skip, uint64_t empty);
 
-/* What was decided for one step: everything explain tells. Arrays stand last: only as much of them as there are leaves is ever filled. */
+/* What was decided for one step: everything explain tells. Arrays stand last: only as much of them as there are leaves is ever filled; what stands
+ * before `cost` is a decision without them. */
 typedef struct ivm__decision {
     bool made;
     bool initial;
@@ -269,6 +279,35 @@ typedef struct ivm__decision {
     ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX];
 } ivm__decision;
 
+/* The options as they hold for this join: one that reads rows not kept uses all facts by row, and telescopes. */
+ivm_planner_options ivm__term_options(const ivm__graph *graph, const ivm_planner_options *options);
+/* Makes a decision from given shapes without running anything: the planner's begin() and explain both go through it. Under fk_pruning row the leaves
+ * say themselves what is set aside. */
+void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edges *edges, const ivm__leaf_delta *leaves,
+                      uint64_t empty, bool initial, ivm__decision *decision);
+/* The rows that estimates take the leaf to have. */
+uint64_t ivm__leaf_rows(const ivm__graph *graph, const ivm__leaf_delta *leaves, uint32_t leaf);
+/* The terms of a decision one by one: *next 0 at first; false at the end. */
+bool ivm__decision_term(const ivm__decision *decision, uint32_t leaves_count, uint64_t *next, ivm__term *term);
+
+/* ---- Decisions kept (plan/decided.c) ------------------------------------------------------------------------------------------------------ */
+
+/* The decisions of a join by the shape of what they were made for: which leaves changed, gained rows only or were set aside, how many rows there are to
+ * a factor of two, the planner's options, the edges in use. Terms are the same for all deltas of a shape, so that a push like one of the last few
+ * decides nothing. Estimates are those of the first. */
+typedef struct ivm__decided ivm__decided;
+#define IVM__DECIDED_MAX 8u /* kept; the one not used for longest goes */
+/* out_of_memory. */
+ivm_status ivm__decided_create(ivm__memory *memory, uint32_t leaves_count, ivm__decided **decided) IVM_MUST_CHECK;
+void ivm__decided_free(ivm__decided *decided, ivm__memory *memory); /* NULL is fine */
+void ivm__decided_clear(ivm__decided *decided);                     /* the edges are others */
+/* As ivm__term_decide() for a step that fills nothing; from what is kept, or made and kept. Cost: a pass over leaves and edges where it is kept. */
+void ivm__decided_take(ivm__decided *decided, const ivm__graph *graph, const ivm_planner_options *options, const ivm__edges *edges,
+                       const ivm__leaf_delta *leaves, uint64_t empty, ivm__decision *decision);
+uint64_t ivm__decided_made(const ivm__decided *decided); /* how often one was made */
+
+/* ---- As the join's planner (plan/term_plan.c) ---------------------------------------------------------------------------------------------- */
+
 /* A join's planner: from the step's leaf deltas to terms; what it decided last is what explain tells. */
 typedef struct ivm__term_plan {
     ivm_engine *engine;
@@ -276,22 +315,17 @@ typedef struct ivm__term_plan {
     ivm__edges edges[2];                 /* those of `now`, cached for facts_version, and those of `last` */
     uint32_t edges_now, edges_last;      /* which is which; one and the same while no fact changes */
     uint64_t facts_version, facts_since; /* cached for steps that start from facts_since on: no fact is younger */
-    ivm__decision now;                   /* of the step under way */
-    ivm__decision last;                  /* of the step last committed */
+    ivm__prune_rounds rounds;            /* by the edges of `now` */
+    ivm__decided *decided;               /* by delta shape, by the edges of `now` */
+    ivm__decision *now;                  /* of the step under way */
+    ivm__decision *last;                 /* of the step last committed */
     uint64_t term_next;                  /* the cursor of ivm__decision_term() */
+    ivm__decision decisions[2];
 } ivm__term_plan;
 
 ivm_status ivm__term_plan_create(ivm_engine *engine, ivm__graph *graph, ivm__term_plan **plan) IVM_MUST_CHECK;
 /* As the join operator's planner; the operator frees it. */
 ivm__join_planner ivm__term_planner(ivm__term_plan *plan);
-/* The options as they hold for this join: one that reads rows not kept uses all facts by row, and telescopes. */
-ivm_planner_options ivm__term_options(const ivm__graph *graph, const ivm_planner_options *options);
-/* Makes a decision from given shapes without running anything: the planner's begin() and explain both go through it. Under fk_pruning row the leaves
- * say themselves what is set aside. */
-void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edges *edges, const ivm__leaf_delta *leaves,
-                      uint64_t empty, bool initial, ivm__decision *decision);
-/* The terms of a decision one by one: *next 0 at first; false at the end. */
-bool ivm__decision_term(const ivm__decision *decision, uint32_t leaves_count, uint64_t *next, ivm__term *term);
 
 /* ---- Programs (plan/compile.c) and explain (plan/explain*.c) ---------------------------------------------------------------------------- */
 

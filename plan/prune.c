@@ -25,8 +25,7 @@ typedef struct pruning {
     const ivm__graph *graph;
     const ivm__edges *edges;
     offer *offers; /* by edge */
-    uint32_t round[IVM_JOIN_LEAVES_MAX];
-    uint64_t skip;
+    ivm__prune_rounds *rounds;
 } pruning;
 
 /* ---- Offers ------------------------------------------------------------------------------------------------------------------------ */
@@ -63,44 +62,52 @@ static ivm_status offer_make(pruning *it, const ivm__edge *edge, offer *made)
 
 /* ---- Leaves ------------------------------------------------------------------------------------------------------------------------- */
 
-static void find_skip(pruning *it)
-{
-    uint64_t candidates = 0;
-    for (uint32_t e = 0; e < it->edges->count; e++) {
-        candidates |= (uint64_t)it->offers[e].prunable << it->edges->edge[e].parent;
-    }
-    it->skip = ivm__skip_mask(it->graph->leaves_count, it->edges->edge, it->edges->count, candidates);
-}
-
 /* Round 0 are the leaves outside; every other one is in the round after that of the first leaf that reaches it. */
-static void find_rounds(pruning *it)
+static void rounds_make(const ivm__graph *graph, const ivm__edges *edges, ivm__prune_rounds *rounds)
 {
-    uint64_t all = UINT64_MAX >> (64 - it->graph->leaves_count), reached = all & ~it->skip;
-    memset(it->round, 0, sizeof it->round);
-    for (uint32_t round = 1; reached != all; round++) {
+    uint64_t all = UINT64_MAX >> (64 - graph->leaves_count), reached = all & ~rounds->skip;
+    memset(rounds->round, 0, sizeof rounds->round);
+    for (uint8_t round = 1; reached != all; round++) {
         uint64_t next = 0;
-        for (uint32_t e = 0; e < it->edges->count; e++) {
-            const ivm__edge *edge = &it->edges->edge[e];
-            next |= (reached >> edge->child & 1ull) << edge->parent;
+        for (uint32_t e = 0; e < edges->count; e++) {
+            next |= (reached >> edges->edge[e].child & 1ull) << edges->edge[e].parent;
         }
         next &= ~reached;
         assert(next);
         for (uint64_t left = next; left; left &= left - 1) {
-            it->round[__builtin_ctzll(left)] = round;
+            rounds->round[__builtin_ctzll(left)] = round;
         }
         reached |= next;
     }
 }
 
+/* The pruned leaves and their rounds, made only where other leaves have prunable rows than when they were last asked for. */
+static void find_rounds(const pruning *it)
+{
+    uint64_t candidates = 0;
+    for (uint32_t e = 0; e < it->edges->count; e++) {
+        assert(!it->edges->edge[e].unused);
+        candidates |= (uint64_t)it->offers[e].prunable << it->edges->edge[e].parent;
+    }
+    ivm__prune_rounds *rounds = it->rounds;
+    if (rounds->known && rounds->candidates == candidates) {
+        return;
+    }
+    rounds->known = true;
+    rounds->candidates = candidates;
+    rounds->skip = ivm__skip_mask(it->graph->leaves_count, it->edges->edge, it->edges->count, candidates);
+    rounds_make(it->graph, it->edges, rounds);
+}
+
 static bool is_pruned(const pruning *it, uint32_t leaf)
 {
-    return it->skip >> leaf & 1;
+    return it->rounds->skip >> leaf & 1;
 }
 
 static bool leads(const pruning *it, uint32_t e, uint32_t leaf)
 {
     const ivm__edge *edge = &it->edges->edge[e];
-    return edge->parent == leaf && it->round[edge->child] < it->round[leaf];
+    return edge->parent == leaf && it->rounds->round[edge->child] < it->rounds->round[leaf];
 }
 
 /* Whether the fact has a say in which rows of the leaf are held: from a leaf that is not pruned nothing is set aside, and every one has. */
@@ -220,16 +227,16 @@ static bool some_parent_changed(const ivm__edges *edges)
     return false;
 }
 
-ivm_status ivm__prune_rows(ivm__step *step, const ivm__graph *graph, const ivm__edges *edges, ivm__leaf_prune *prunes)
+ivm_status ivm__prune_rows(ivm__step *step, const ivm__graph *graph, const ivm__edges *edges, ivm__prune_rounds *rounds,
+                           ivm__leaf_prune *prunes)
 {
     if (!some_parent_changed(edges)) {
         return IVM_OK;
     }
-    pruning it = { .step = step, .graph = graph, .edges = edges };
+    pruning it = { .step = step, .graph = graph, .edges = edges, .rounds = rounds };
     ivm__arena_mark mark = ivm__arena_here(step->scratch);
     IVM_TRY(offers_make(&it));
     counts_tell(&it, prunes);
-    find_skip(&it);
     find_rounds(&it);
     for (uint32_t leaf = 0; leaf < graph->leaves_count; leaf++) {
         const ivm__split *split = split_of_leaf(&it, leaf);

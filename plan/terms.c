@@ -1,4 +1,4 @@
-/* Terms: from what a batch changed to the terms that run, decided anew for every step.
+/* Terms: from what a batch changed to the terms that run.
  *
  *     Moebius       one term for every mask of changed leaves that the skip mask leaves: delta for the leaves in it, cur for the others,
  *                   sign (-1)^(|mask| - 1)
@@ -8,17 +8,18 @@
  * size, so that the fact table's delta comes last and finds every dimension as it is now. `auto` takes the form with fewer estimated probes. An
  * initial step has an empty before: of telescoping only the last term is left, all others cur. */
 #include "plan.h"
-#include "track.h"
 
 /* ---- Estimates ------------------------------------------------------------------------------------------------------------------ */
 
-static double leaf_rows(const ivm__graph *graph, const ivm__leaf_delta *leaves, uint32_t leaf)
+uint64_t ivm__leaf_rows(const ivm__graph *graph, const ivm__leaf_delta *leaves, uint32_t leaf)
 {
     const ivm_table *table = graph->leaves[leaf].table;
-    uint64_t rows = leaves[leaf].rows_live;
-    if (rows == 0 && table) {
-        rows = table->store.rows_live;
-    }
+    return leaves[leaf].rows_live || !table ? leaves[leaf].rows_live : table->store.rows_live;
+}
+
+static double leaf_rows(const ivm__graph *graph, const ivm__leaf_delta *leaves, uint32_t leaf)
+{
+    uint64_t rows = ivm__leaf_rows(graph, leaves, leaf);
     return rows ? (double)rows : 1;
 }
 
@@ -288,164 +289,4 @@ bool ivm__decision_term(const ivm__decision *decision, uint32_t leaves_count, ui
 {
     assert(decision->made);
     return decision->telescoping ? telescoping_term(decision, leaves_count, next, term) : mobius_term(decision, leaves_count, next, term);
-}
-
-/* ---- As the join operator's planner ------------------------------------------------------------------------------------------------ */
-
-/* The edges of facts declared by the state the step starts from. */
-static ivm_status refresh_edges(ivm__term_plan *plan, uint64_t since)
-{
-    if (plan->facts_version == plan->engine->facts_version && since >= plan->facts_since) {
-        return IVM_OK;
-    }
-    uint64_t newest = 0;
-    plan->facts_version = UINT64_MAX;
-    plan->edges_now = 1 - plan->edges_last; /* explain still tells of those that the last step used */
-    ivm__edges *edges = &plan->edges[plan->edges_now];
-    edges->count = edges->pairs_count = 0;
-    for (ivm_fact *fact = plan->engine->facts; fact; fact = fact->next) {
-        newest = fact->since > newest ? fact->since : newest;
-        if (fact->since <= since) {
-            IVM_TRY(ivm__edges_add(edges, plan->graph, fact));
-        }
-    }
-    plan->facts_version = newest <= since ? plan->engine->facts_version : UINT64_MAX;
-    plan->facts_since = newest;
-    return IVM_OK;
-}
-
-static uint64_t add_saturating(uint64_t a, uint64_t b)
-{
-    uint64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
-/* Whether the fact may be used by the batch rule in this step: not by a table's reference to itself, nor while a parent comes that a child waits for. */
-static ivm_status edge_judge(ivm__step *step, ivm__edge *edge)
-{
-    bool awaited = false;
-    edge->unused = edge->within;
-    if (edge->unused || edge->fact->trust != IVM_TRACKED) {
-        return IVM_OK;
-    }
-    IVM_TRY(ivm__track_awaited(step, edge->fact, &awaited));
-    edge->unused = awaited;
-    return IVM_OK;
-}
-
-static ivm_status term_plan_prune(void *state, ivm__step *step, ivm__leaf_prune *leaves, uint32_t leaves_count)
-{
-    ivm__term_plan *plan = state;
-    assert(leaves_count == plan->graph->leaves_count);
-    ivm_fk_pruning pruning = ivm__term_options(plan->graph, &step->planner).fk_pruning;
-    ivm_status status = refresh_edges(plan, step->since);
-    ivm__edges *edges = &plan->edges[plan->edges_now];
-    for (uint32_t e = 0; status == IVM_OK && e < edges->count; e++) {
-        edges->edge[e].unused = false;
-        if (pruning == IVM_FK_PRUNING_BATCH) {
-            status = edge_judge(step, &edges->edge[e]);
-        }
-    }
-    for (uint32_t i = 0; i < leaves_count; i++) {
-        leaves[i].narrow = pruning == IVM_FK_PRUNING_ROW;
-    }
-    if (status == IVM_OK && pruning == IVM_FK_PRUNING_ROW) {
-        status = ivm__prune_rows(step, plan->graph, edges, leaves);
-    }
-    return ivm__step_status(step, status);
-}
-
-static ivm_status term_plan_begin(void *state, ivm__step *step, const ivm__leaf_delta *leaves, uint32_t leaves_count)
-{
-    ivm__term_plan *plan = state;
-    assert(leaves_count == plan->graph->leaves_count);
-    uint64_t empty = 0;
-    for (uint32_t i = 0; i < leaves_count; i++) {
-        empty |= (uint64_t)(leaves[i].rows_count == 0) << i;
-    }
-    ivm__term_decide(plan->graph, &step->planner, &plan->edges[plan->edges_now], leaves, empty, step->initial, &plan->now);
-    plan->term_next = 0;
-    if (!plan->now.telescoping && plan->now.counts.run > IVM_MASKS_RUN_MAX) {
-        return ivm__fail(step->error, IVM_UNSUPPORTED,
-                         "a join of %u leaves would run %llu masks (%u at most); join_rule telescoping or auto runs fewer", leaves_count,
-                         (unsigned long long)plan->now.counts.run, IVM_MASKS_RUN_MAX);
-    }
-    if (!step->initial) {
-        step->stats->terms_pruned = add_saturating(step->stats->terms_pruned, plan->now.counts.pruned);
-        step->stats->terms_empty = add_saturating(step->stats->terms_empty, plan->now.counts.empty);
-    }
-    return IVM_OK;
-}
-
-static bool term_plan_next(void *state, ivm__term *term)
-{
-    ivm__term_plan *plan = state;
-    return ivm__decision_term(&plan->now, plan->graph->leaves_count, &plan->term_next, term);
-}
-
-/* As much of a decision as there are leaves. */
-static void decision_copy(const ivm__decision *from, uint32_t leaves_count, ivm__decision *to)
-{
-    memcpy(to, from, offsetof(ivm__decision, cost));
-    memcpy(to->cost, from->cost, leaves_count * sizeof *to->cost);
-    memcpy(to->order, from->order, from->order_count * sizeof *to->order);
-    memcpy(to->leaves, from->leaves, leaves_count * sizeof *to->leaves);
-}
-
-/* A step that begins judges the edges anew, and may be undone. */
-static void keep_unused(ivm__edges *edges)
-{
-    for (uint32_t e = 0; e < edges->count; e++) {
-        edges->edge[e].unused_told = edges->edge[e].unused;
-    }
-}
-
-static void term_plan_commit(void *state)
-{
-    ivm__term_plan *plan = state;
-    if (plan->now.made && !plan->now.initial) {
-        decision_copy(&plan->now, plan->graph->leaves_count, &plan->last);
-        plan->edges_last = plan->edges_now;
-        keep_unused(&plan->edges[plan->edges_last]);
-    }
-    plan->now.made = false;
-}
-
-static void term_plan_undo(void *state)
-{
-    ((ivm__term_plan *)state)->now.made = false;
-}
-
-static void term_plan_free(void *state, ivm__memory *memory)
-{
-    ivm__term_plan *plan = state;
-    ivm__edges_free(&plan->edges[0], memory);
-    ivm__edges_free(&plan->edges[1], memory);
-    ivm__release(memory, plan, sizeof *plan);
-}
-
-ivm_status ivm__term_plan_create(ivm_engine *engine, ivm__graph *graph, ivm__term_plan **plan)
-{
-    ivm__term_plan *made = ivm__allocate_zeroed(graph->memory, sizeof *made);
-    if (!made) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    made->engine = engine;
-    made->graph = graph;
-    made->facts_version = UINT64_MAX;
-    *plan = made;
-    return IVM_OK;
-}
-
-ivm__join_planner ivm__term_planner(ivm__term_plan *plan)
-{
-    return (ivm__join_planner){
-        .state = plan,
-        .prune = term_plan_prune,
-        .begin = term_plan_begin,
-        .next = term_plan_next,
-        .commit = term_plan_commit,
-        .undo = term_plan_undo,
-        .free = term_plan_free,
-    };
 }

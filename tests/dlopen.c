@@ -3,6 +3,7 @@
 #include "ivm/ivm.h"
 #include "need.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,20 @@ static void *symbol(const char *name)
 
 /* A call of the library through its symbol, with the type that the header gives it. */
 #define CALL(name) (*(__typeof__(&(name)))symbol(#name))
+
+/* How many threads this process has; 0 where nobody tells. */
+static int threads_count(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *entry; tasks && (entry = readdir(tasks)) != NULL;) {
+        count += entry->d_name[0] != '.';
+    }
+    if (tasks) {
+        closedir(tasks);
+    }
+    return count;
+}
 
 static void fill(ivm_engine *engine, ivm_table *table)
 {
@@ -62,6 +77,7 @@ int main(int argc, char **argv)
     ivm_view *view;
     ivm_error error = IVM_ERROR_INIT;
     NEED(argc == 2);
+    int threads = threads_count();
     library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         fprintf(stderr, "%s\n", dlerror());
@@ -74,6 +90,7 @@ int main(int argc, char **argv)
     NEED(CALL(ivm_view_create)(engine, "v", plan, NULL, &view, &error) == IVM_OK);
     fill(engine, table);
     check(view);
+    NEED(threads_count() == threads);
     NEED(CALL(ivm_engine_close)(engine, &error) == IVM_OK);
     NEED(dlclose(library) == 0);
     puts("loaded, ran and unloaded");

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """feed.py --ivm PATH [--lines N]
 
-Tests `ivm feed` as a process among others: formats in and out, bad lines, checkpoints and kills, signals, slow readers, readers that go. What a
+Tests `ivm feed` as a process among others: formats in and out, several inputs, bad lines, checkpoints and kills, signals, slow readers, readers that go. What a
 run writes is added up to a bag and compared with what Python makes of the same lines. The last line is "N passed, N failed"; the exit code is 1 if any
 failed."""
 import argparse
@@ -95,6 +95,8 @@ def feldera():
     judge("weights", done.stdout == b'{"table": "all_b", "insert": {"x": 1}}\n' * 2, done.stdout)
     done = feed(PRODUCT + scan("product"), lines_of({"insert": {"id": 1, "name": "a"}}, {"insert": {"id": 1, "name": "b"}}), "--batch", "1")
     judge("deletions first", [list(json.loads(x))[1] for x in done.stdout.splitlines()] == ["insert", "delete", "insert"], done.stdout)
+    done = feed(twice, lines_of(*[{"insert": {"x": i}} for i in (3, 1, 2, 1)]))
+    judge("in the order of the rows", [json.loads(x)["insert"]["x"] for x in done.stdout.splitlines()] == [1, 1, 2, 3], done.stdout)
     odd_view = PRODUCT + json.dumps({"view": {"name": 'v"', "plan": {"op": "scan", "table": "product"}}}) + "\n"
     told("a view's name", odd_view, lines_of({"insert": {"id": 1, "name": "a"}}), 0, [('v"', {"id": 1, "name": "a"})], [])
     odd = 'q"uo\\te\u0001'
@@ -268,7 +270,7 @@ def usage():
     feed(plan, lines_of({"insert": {"id": 1}}), "--checkpoint", kept, "--output", path_of("usage.out"))
     refused("another plan's checkpoint", SHOP, "usage.checkpoint: ", "--checkpoint", kept)
     refused("an input that is shorter", plan, "ends before byte", "--checkpoint", kept, "--output", path_of("usage.out"))
-    refused("an output that is shorter", plan, "0 bytes, the checkpoint has written", "--checkpoint", kept, "--output", path_of("usage.out", ""))
+    refused("an output that is shorter", plan, "0 bytes, 60 were written before", "--checkpoint", kept, "--output", path_of("usage.out", ""))
     with open(kept, "r+b") as file:
         file.truncate(100)
     refused("a torn checkpoint", plan, "usage.checkpoint: ", "--checkpoint", kept)
@@ -385,7 +387,156 @@ def durable():
     run.kill()
     run.wait(60)
     again = feed(PRODUCT + scan("product"), "", "--durable", place, "--continue")
-    judge("durable, not written", again.returncode == 0 and b"ended without warning: what lines up to 1000 changed" in again.stderr, again.stderr)
+    rows = [("all_product", json.dumps({"id": i, "name": "x" * 100})) for i in range(1000)]
+    judge("durable, not written", again.returncode == 0 and bag(again.stdout) == collections.Counter(rows), again.stderr)
+    twice = feed(PRODUCT + scan("product"), "", "--durable", place, "--continue")
+    judge("durable, written then", twice.returncode == 0 and not twice.stdout, twice.stdout + twice.stderr)
+    # Killed when a part of the plan was made; and a plan that has grown since lines came.
+    place = path_of("some")
+    run = start(plan, "--durable", place)
+    run.stdout.readline()
+    run.kill()
+    run.wait(60)
+    again = feed(plan + scan("b"), '{"insert": {"x": 3}}\n', "--durable", place, "--view", "all_b")
+    judge("durable, the plan goes on", again.returncode == 0 and bag(again.stdout) == {("all_b", '{"x": 3}'): 1}, again.stdout + again.stderr)
+    again = feed(plan + scan("b") + scan("b").replace("all_b", "more"), "", "--durable", place)
+    judge("durable, a plan that has grown", again.returncode == 2 and b"of another plan" in again.stderr, again.stderr)
+
+
+def kill_at_random(*arguments):
+    """Runs the command, killed after a random time, again and again until a run ends by itself. What each wrote to its pipe, and how many were killed."""
+    outs, kills = [], 0
+    for attempt in range(300):
+        run = subprocess.Popen([IVM, "feed", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            out, err = run.communicate(timeout=random.uniform(0.0, 0.02 * 1.03 ** attempt))
+        except subprocess.TimeoutExpired:
+            run.kill()
+            out, err = run.communicate(timeout=60)
+        outs.append(out)
+        if run.returncode != -signal.SIGKILL:
+            return outs, kills, run.returncode, err.decode()
+        kills += 1
+    return outs, kills, None, "never ended"
+
+
+def figure_add(words, count):
+    """As figure.h does."""
+    name = os.environ.get("IVM_FIGURES")
+    if name:
+        with open(name, "a", encoding="ascii") as file:
+            file.write(f"{count} {words}\n")
+
+
+def exactly_once():
+    """Killed at random moments, the first ones among them: the file is one run's byte for byte; a pipe had all of it, no more than one batch twice."""
+    random.seed(13)
+    if b"unsupported" in feed(PRODUCT + scan("product"), "", "--durable", path_of("probe")).stderr:
+        return  # built without
+    products = [{"id": i, "name": f"n{i % 7}"} for i in range(40)]
+    sales = [{"product_id": random.randrange(50), "amount": "0.01", "at": i} if i % 20 else "bad" for i in range(6000)]
+    plan = path_of("once.jsonl", SHOP + scan("product"))
+    inputs = [path_of("products", lines_of(*products)) + ":product", path_of("sales", lines_of(*sales)) + ":sales"]
+    how = ["--from", "rows", "--batch", "10", "--wait", "600000"]
+    whole = subprocess.run([IVM, "feed", *how, plan, *inputs], capture_output=True, timeout=60)
+    said = whole.stderr.decode().splitlines()[-1].split(" deletions")[0]
+    for kept in ("--durable", "--checkpoint"):
+        out = path_of("once" + kept)
+        _, kills, code, err = kill_at_random(*how, kept, path_of("once.kept" + kept), "--every", "5", "--output", out, plan, *inputs)
+        figure_add("kills of a feed whose output file is one run's", kills)
+        with open(out, "rb") as file:
+            written = file.read()
+        judge(f"exactly once, {kept}", kills > 5 and code == 0 and written == whole.stdout and said in err,
+              f"{kills} kills, {len(written)} and {len(whole.stdout)} bytes, {err}")
+    outs, kills, code, err = kill_at_random(*how, "--durable", path_of("once.pipe"), plan, *inputs)
+    figure_add("kills of a feed that writes to a pipe", kills)
+    lines, end, gap = whole.stdout.splitlines(True), 0, ""
+    for out in outs:  # each goes on within the last batch before it, or behind
+        some = out.splitlines(True)
+        if some and not some[-1].endswith(b"\n"):
+            some.pop()
+        if not some:
+            continue
+        begins = [at for at in range(max(end - 60, 0), end + 1) if lines[at:at + len(some)] == some]
+        gap = gap or ("" if begins else f"at line {end}")
+        end = begins[-1] + len(some) if begins else end
+    judge("at least once", kills > 5 and code == 0 and end == len(lines) and not gap, f"{kills} kills, {end} of {len(lines)} lines, {gap} {err}")
+
+
+# ---- Several inputs ---------------------------------------------------------------------------------------------------------------------
+
+def inputs():
+    """Tables by input, order, whose line is bad, and what is refused."""
+    plan = path_of("plan.jsonl", SHOP + scan("product"))
+    sale = {"product_id": 1, "amount": "1.50"}
+    formats = {"feldera": lambda row: {"insert": row}, "debezium": lambda row: {"op": "c", "before": None, "after": row}, "rows": lambda row: row}
+    for kind, line in formats.items():
+        products = path_of("a:b", lines_of(line({"id": 1, "name": "x"}), "oops", line({"id": 2, "name": "y"})))
+        sales = path_of("s", lines_of(line(sale), line(sale), "", line({"product_id": "?"})))
+        run = subprocess.run([IVM, "feed", "--from", kind, "--to", "feldera", "--batch", "2", plan, products + ":product", sales + ":sales"],
+                             capture_output=True, timeout=60)
+        judge(f"two files, {kind}", run.returncode == 0 and bag(run.stdout) == bag(lines_of(
+            {"table": "totals", "insert": {"name": "x", "total": "3.00"}}, {"table": "all_product", "insert": {"id": 1, "name": "x"}},
+            {"table": "all_product", "insert": {"id": 2, "name": "y"}}).encode()) and f"{products}:2: not JSON".encode() in run.stderr and
+            f"{sales}:4: sales.product_id: ".encode() in run.stderr and b"7 lines, 2 bad" in run.stderr, run.stdout + run.stderr)
+    up = path_of("up", lines_of({"key": {"id": 1}, "value": {"name": "z"}}))
+    run = subprocess.run([IVM, "feed", "--from", "upsert", "--to", "feldera", plan, up + ":product", "-:product"],
+                         input=lines_of({"key": 1, "value": {"name": "later"}}, "x").encode(), capture_output=True, timeout=60)
+    judge("a file, then standard input", run.stdout.endswith(b'"insert": {"id": 1, "name": "later"}}\n') and b"feed: line 2: " in run.stderr,
+          run.stdout + run.stderr)
+    run = subprocess.run([IVM, "feed", plan, up, "--table", "sales", up + ":product"], capture_output=True, timeout=60)
+    judge("the option is for the others", b"has an insert or a delete" in run.stderr and run.stderr.count(b":1: ") == 2, run.stderr)
+    for name, given, why in (("no such input", [up + ":nothing"], "up:nothing: cannot read"), ("standard input twice", ["-", "-:product"], "given once"),
+                             ("too many inputs", [up] * 14, "14 inputs, 13 at most")):
+        run = subprocess.run([IVM, "feed", plan, *given], input=b"", capture_output=True, timeout=60)
+        judge(name, run.returncode == 2 and why.encode() in run.stderr and run.stderr.count(b"\n") == 1, run.stderr)
+    kept = path_of("inputs.checkpoint")
+    rows = ["--from", "rows", "--checkpoint", kept, plan]
+    subprocess.run([IVM, "feed", *rows, up + ":product", sales + ":sales"], capture_output=True, timeout=60)
+    for other in ([sales + ":sales", up + ":product"], [up + ":product"], [up + ":product", sales + ":sales", "-"]):
+        run = subprocess.run([IVM, "feed", *rows, *other], input=b"", capture_output=True, timeout=60)
+        judge("other inputs", run.returncode == 2 and b"inputs.checkpoint: is of a feed of other inputs" in run.stderr, run.stderr)
+    run = subprocess.run([IVM, "feed", *rows, up + ":product", path_of("s", "{}") + ":sales"], capture_output=True, timeout=60)
+    judge("one of them shorter", run.returncode == 2 and f"{sales}: ends before byte".encode() in run.stderr, run.stderr)
+
+
+def pipes():
+    """FIFOs: lines of each as they come, a signal amid them, and on from the checkpoint, whichever is written first."""
+    plan, kept, writers = SHOP, path_of("pipes.checkpoint"), []
+    names = [path_of("fifo.product"), path_of("fifo.sales")]
+    given = [names[0] + ":product", names[1] + ":sales", path_of("first", lines_of({"id": 0, "name": "first"})) + ":product"]
+    arguments = ["--from", "rows", "--wait", "20", "--checkpoint", kept, path_of("plan.jsonl", plan), *given]
+
+    def begin():
+        run = subprocess.Popen([IVM, "feed", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return run, [open(name, "wb", buffering=0) for name in reversed(names)][::-1]
+
+    def total(run):
+        line = json.loads(run.stdout.readline())
+        return line.get("insert", line.get("delete"))
+    for name in names:
+        os.mkfifo(name)
+    run, writers = begin()
+    writers[1].write(lines_of({"product_id": 0, "amount": "1"}).encode())
+    judge("the file is first", total(run) == {"name": "first", "total": "1.00"})
+    writers[1].write(lines_of({"product_id": 5, "amount": "2"}).encode() + b'{"product')
+    writers[0].write(lines_of({"id": 5, "name": "five"}, "bad").encode())
+    judge("then whoever has a line", total(run) == {"name": "five", "total": "2.00"})
+    writers[1].write(lines_of('_id": 5, "amount": "3"}').encode())
+    judge("one waits for nobody", (total(run), total(run)) == ({"name": "five", "total": "2.00"}, {"name": "five", "total": "5.00"}))
+    run.send_signal(signal.SIGTERM)
+    err = run.communicate(timeout=60)[1].decode()
+    judge("a signal amid pipes", run.returncode == 0 and f"{names[0]}:2: " in err and "6 lines, 1 bad" in err, err)
+    for writer in writers:
+        writer.close()
+    run, writers = begin()  # read again, from their beginning
+    writers[1].write(lines_of({"product_id": 0, "amount": "1"}, {"product_id": 5, "amount": "2"}, {"product_id": 5, "amount": "3"}, {"product_id": 5, "amount": "4"}).encode())
+    judge("pipes go on", (total(run), total(run)) == ({"name": "five", "total": "5.00"}, {"name": "five", "total": "9.00"}))
+    writers[0].write(lines_of({"id": 5, "name": "five"}, "bad", "worse").encode())
+    for writer in writers:
+        writer.close()
+    err = run.communicate(timeout=60)[1].decode()
+    judge("pipes end", run.returncode == 0 and f"{names[0]}:3: " in err and f"{names[0]}:2: " not in err and "8 lines, 2 bad" in err, err)
 
 
 def resident(process):
@@ -441,7 +592,7 @@ def main():
     given = parser.parse_args()
     IVM = given.ivm
     with tempfile.TemporaryDirectory() as FOLDER:
-        for test in (feldera, numbers, debezium, schemas, upsert, limit, chain, bad, mutated, usage, ends, killed, durable):
+        for test in (feldera, numbers, debezium, schemas, upsert, limit, chain, bad, mutated, usage, inputs, pipes, ends, killed, durable, exactly_once):
             test()
         slow(given.lines)
     print(f"{passed} passed, {failed} failed")

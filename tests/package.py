@@ -94,6 +94,8 @@ def need_layout(prefix):
     need(os.path.realpath(f"{folder}/libivm.so.{major}") == os.path.realpath(library), "the SONAME's link leads elsewhere")
     need(f"Library soname: [libivm.so.{major}]" in run("readelf", "-d", library), "the SONAME is another")
     need(os.path.exists(f"{folder}/libivm.a"), "there is no static library")
+    need(run(f"{prefix}/bin/ivm", "--version") == f"ivm {VERSION}\n", "the command is of another version")
+    need(os.path.exists(f"{prefix}/share/man/man1/ivm.1"), "there is no manual page")
 
 
 def use(given, prefix, work):
@@ -130,14 +132,39 @@ def lacking(given, prefix, work):
 def debian(given, work):
     run("cpack", "-G", "DEB", "--config", f"{given.build}/CPackConfig.cmake", "-B", f"{work}/packages")
     packages = sorted(glob.glob(f"{work}/packages/*.deb"))
-    need(len(packages) == 2, f"there are {packages}")
+    need(len(packages) == 3, f"there are {packages}")
     for package in packages:
         need(run("dpkg-deb", "-f", package, "Version") == VERSION + "\n", f"{package} is of another version")
         run("dpkg-deb", "-x", package, f"{work}/root")
     runtime = f"libivm{VERSION.split('.', maxsplit=1)[0]}"
-    need(f"{runtime} (= {VERSION})" in run("dpkg-deb", "-f", packages[0], "Depends"), "libivm-dev does not need the library")
-    need("libc6" in run("dpkg-deb", "-f", packages[1], "Depends"), f"{runtime} does not say what it needs")
+    command, development, library = packages
+    for name in (runtime, "libivm-dev", "ivm"):
+        need(os.path.exists(f"{work}/root/usr/share/doc/{name}/copyright"), f"{name} has no copyright file")
+    for folder in glob.glob(f"{work}/root/usr/**/", recursive=True)[1:]:  # that of /usr is the builder's umask's
+        need(os.stat(folder).st_mode & 0o7777 == 0o755, f"{folder} is of mode {oct(os.stat(folder).st_mode)}")
+    major = VERSION.split(".", maxsplit=1)[0]
+    shlibs, triggers = (run("dpkg-deb", "-I", library, name) for name in ("shlibs", "triggers"))
+    need(shlibs.split()[:3] == ["libivm", major, runtime], f"who links the library depends on {shlibs}")
+    need("activate-noawait ldconfig\n" in triggers, f"the loader is not told: {triggers}")
+    need(f"{runtime} (= {VERSION})" in run("dpkg-deb", "-f", development, "Depends"), "libivm-dev does not need the library")
+    need("libc6" in run("dpkg-deb", "-f", library, "Depends"), f"{runtime} does not say what it needs")
+    need("jansson" in run("dpkg-deb", "-f", command, "Depends"), "ivm does not say what it needs")
+    contact(given, work, run("dpkg-deb", "-f", library, "Maintainer").strip())
     use(given, f"{work}/root/usr", f"{work}/of_root")
+
+
+def contact(given, work, maintainer):
+    """Who answers for a package: whom the builder names, else the builder."""
+    need(re.fullmatch(r"[^<>@]+ <[^<>@ ]+@[^<>@ ]+>", maintainer) and "localhost" not in maintainer, f"the maintainer is {maintainer}")
+    me = "Some One <some@one.example>"
+    named = {"DEBFULLNAME": "Some One", "DEBEMAIL": "some@one.example"}
+    for setting, environment in ((me, {}), ("", named), ("", {"DEBEMAIL": me})):
+        arguments = ["cmake", "-S", ROOT, "-B", f"{work}/contact", "-G", given.generator, f"-DCMAKE_C_COMPILER={given.cc}", "-DIVM_TESTS=OFF",
+                     "-DIVM_COMMAND=OFF"]
+        run(*arguments, f"-DIVM_PACKAGE_CONTACT={setting}", **environment)
+        with open(f"{work}/contact/CPackConfig.cmake", encoding="utf-8") as file:
+            need(f'set(CPACK_PACKAGE_CONTACT "{me}")' in file.read(), f"IVM_PACKAGE_CONTACT={setting} {environment} makes another maintainer")
+    need('is "Name <mailbox>", not Me' in run(*arguments, "-DIVM_PACKAGE_CONTACT=Me", fails=True), "a maintainer without a mailbox is taken")
 
 
 def subdirectory(given, work):

@@ -1,29 +1,270 @@
 #!/usr/bin/env python3
-"""readme.py program README.md OUT: writes the first C program of README to a file.
-readme.py check README.md PROGRAM: runs it and compares what it prints with the block that follows it in README."""
+"""readme.py --build BUILD --ivm IVM --cc CC [--flags FLAGS] [--bench]: does what README.md says, in a fresh directory, from top to bottom, and compares.
+
+    ```c FILE         a program, or the inside of one (FRAME below): written, compiled without a warning against what `cmake --install` puts in place
+    ```console        "$ command" lines, run by a shell, and what each prints; a number of bytes may differ
+    ```json FILE      written; must be JSON; ```jsonl FILE: each line must be
+    ```sh             each line is among ELSEWHERE, with what shows that it works
+    ```text           is only read
+
+A command between backticks is run (`ivm ...`; benchmarks with small sizes, where --bench is given) or is among ELSEWHERE. What else stands between
+backticks and looks like a name of the library, a path, an option of the command or a test must be one. A block or a command of any other kind
+fails: it must be taught here how it is shown to work. The last line is "N passed, N failed"."""
+import argparse
+import glob
+import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+passed = failed = 0
+
+# Fragments stand in this. Their README says so.
+FRAME = """#include <ivm/ivm.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static ivm_error error = IVM_ERROR_INIT;
+
+static void must(ivm_status status)
+{
+    if (status != IVM_OK) {
+        fprintf(stderr, "%%s: %%s\\n", ivm_status_name(status), error.message);
+        exit(1);
+    }
+}
+
+int main(void)
+{
+%s}
+"""
+
+# Sizes at which a benchmark is a matter of seconds.
+SMALL = {
+    "star": "--rows 4000 --runs 1", "prune": "--rows 2000 --batches 1 --runs 1", "snowflake": "--rows 2000 --batches 1 --runs 1",
+    "hotkey": "--rows 1000 --statements 999 --batches 2 --runs 1", "latency": "--rows 1000 --pushes 50 --grow 300 --runs 1",
+    "scale": "--rows 10000 --pushes 20 --runs 1", "tpch": "--scale 0.001 --sets 3 --runs 1", "memory": "--kept 2000 --rows 4000",
+    "operators": "--few 500 --many 2000 --changes 40", "all": "--quick hotkey",
+}
+
+# Commands that are run elsewhere, or cannot be run here: where they, or what they come to, stand.
+ELSEWHERE = {
+    ".ci/install build": ("bench/run", ".ci/install build"),
+    "cmake --preset release && cmake --build --preset release": ("bench/run", "cmake --preset release && cmake --build --preset release"),
+    "sudo cmake --install build/release && sudo ldconfig": ("tests/package.py", '"cmake", "--install"'),
+    "cmake --install build/release --prefix P": ("tests/package.py", '"cmake", "--install", given.build, "--prefix"'),
+    "cc prog.c $(pkg-config --cflags --libs ivm)": ("tests/package.py", '"pkg-config", "--cflags", "--libs", "ivm"'),
+    "(cd build/release && cpack -G DEB)": ("tests/package.py", '"cpack", "-G", "DEB"'),
+    "cmake --build build/release --target ivm_amalgamation": (".ci/run", "--target all ivm_amalgamation"),
+    "cmake --build build/release --target ivm_docs": (".ci/run", "--target ivm_docs"),
+    "cc -std=gnu17 -O3 -c ivm.c": ("tests/package.py", '"-std=gnu17"'),
+    "find_package(ivm REQUIRED)": ("tests/foreign/CMakeLists.txt", "find_package(ivm "),
+    "target_link_libraries(app PRIVATE ivm::ivm)": ("tests/foreign/CMakeLists.txt", "ivm::"),
+    "add_subdirectory(ivm)": ("tests/package.py", "add_subdirectory()"),
+    "bench/run": (".ci/install", "peers"), "tests/run": (".ci/run", "tests/run"), "tests/nightly": (".ci/install", "nightly"),
+    "tests/matrix": ("tests/nightly", "tests/matrix"), "tests/reliability": (".ci/install", "nightly"), "tests/fuzz/run": (".ci/run", "tests/fuzz/run 5"),
+    "bench/peers/run": ("bench/peers/README.md", "bench/peers/run"),
+    "test_soak --changes 10000000": ("tests/nightly", "test_soak --changes 10000000"),
+    "man ivm": ("tests/manual.py", "ivm.1"),
+    "ivm bench stream": ("tests/peers.py", "stream"),
+}
 
 
-def blocks(path):
-    """-> (language, text) of each fenced block."""
-    with open(path, encoding="utf-8") as file:
-        return re.findall(r"^```(\w*)\n(.*?)^```$", file.read(), re.MULTILINE | re.DOTALL)
+def judge(name, ok, text=""):
+    global passed, failed
+    passed, failed = passed + bool(ok), failed + (not ok)
+    if not ok:
+        print(f"README: {name}: {text}")
 
 
-def main(task, readme, path):
-    found = blocks(readme)
-    at = next(i for i, (language, text) in enumerate(found) if language == "c" and "int main" in text)
-    if task == "program":
-        with open(path, "w", encoding="utf-8") as out:
-            out.write(found[at][1])
-        return 0
-    done = subprocess.run([path], capture_output=True, text=True, timeout=60)
-    if done.returncode != 0 or done.stdout != found[at + 1][1]:
-        print(f"exit code {done.returncode}; printed:\n{done.stdout}{done.stderr}\nREADME says:\n{found[at + 1][1]}")
-        return 1
-    return 0
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
 
 
-sys.exit(main(*sys.argv[1:]))
+# ---- Blocks ----
+
+
+class Place:
+    """A directory as a reader has it: the library installed, the command and a compiler on the path."""
+
+    def __init__(self, given, folder):
+        self.folder = os.path.join(folder, "reader")
+        self.env = dict(os.environ)
+        os.makedirs(os.path.join(folder, "bin"))
+        os.makedirs(self.folder)
+        prefix = os.path.join(folder, "prefix")
+        subprocess.run(["cmake", "--install", given.build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
+        pc = os.path.dirname(glob.glob(f"{prefix}/**/ivm.pc", recursive=True)[0])
+        compiler = os.path.join(folder, "bin", "cc")
+        with open(compiler, "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\nexec {given.cc} {given.flags} -Wall -Wextra -Werror "$@"\n')
+        os.chmod(compiler, 0o755)
+        os.symlink(given.ivm, os.path.join(folder, "bin", "ivm"))
+        self.env.update(PATH=f"{folder}/bin:{os.environ['PATH']}", PKG_CONFIG_PATH=pc, LD_LIBRARY_PATH=os.path.dirname(pc))
+
+    def run(self, command):
+        return subprocess.run(["sh", "-c", command], cwd=self.folder, env=self.env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=300, check=False)
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def alike(text):
+    """What may differ from machine to machine does not count."""
+    return re.sub(r"\b\d+ bytes", "N bytes", text)
+
+
+def program(place, name, text):
+    judge(name, text.count("\n") < 120, "a program too long to be read")
+    place.write(name, text if "int main" in text else FRAME % text)
+    done = place.run(f"cc {name} -o {name[:-2]} $(pkg-config --cflags --libs ivm)")
+    judge(name, done.returncode == 0, done.stdout)
+
+
+def console(place, text):
+    for command, said in re.findall(r"^\$ (.*\n)((?:(?!\$ ).*\n)*)", text, re.MULTILINE):
+        done = place.run(command)
+        printed = re.sub(r"^(sh: .*|Killed)\n", "", done.stdout, flags=re.MULTILINE)
+        judge(command.strip(), alike(printed) == alike(said) and done.returncode in (0, 128 + signal.SIGKILL),
+              f"exit code {done.returncode}; printed:\n{printed}README says:\n{said}")
+
+
+def block(place, language, name, text):
+    if language == "c" and name.endswith(".c"):
+        program(place, name, text)
+    elif language == "console" and not name:
+        judge("console", text.startswith("$ "), text)
+        console(place, text)
+    elif language in ("json", "jsonl") and name:
+        for part in [text] if language == "json" else text.splitlines():
+            json.loads(part)
+        place.write(name, text)
+        judge(name, True)
+    elif language == "sh" and not name:
+        for line in text.splitlines():
+            elsewhere(re.sub(r" +#.*", "", line))
+    else:
+        judge(f"block {language} {name}", language == "text" and not name, "nobody knows how to run it")
+
+
+# ---- Between backticks ----
+
+
+def elsewhere(command):
+    path, words = ELSEWHERE.get(command, ("", ""))
+    judge(command, path and words in read(path), "nobody knows how to run it" if not path else f"no longer in {path}")
+    for preset in re.findall(r"--preset (\w+)", command):
+        presets = json.loads(read("CMakePresets.json"))
+        judge(command, all(any(p["name"] == preset for p in presets[kind]) for kind in ("configurePresets", "buildPresets")), "there is no such preset")
+    first = command.split()[0]
+    if os.path.isfile(os.path.join(ROOT, first)):
+        done = subprocess.run(["sh", "-n", os.path.join(ROOT, first)], check=False)
+        judge(first, os.access(os.path.join(ROOT, first), os.X_OK) and done.returncode == 0, "is no program")
+
+
+def ivm_command(place, command, bench):
+    words = command.split()
+    if words[:2] == ["ivm", "bench"] and command not in ELSEWHERE:
+        judge(command, words[2] in SMALL, "nobody knows small sizes")
+        # A size that README gives itself stands.
+        small = SMALL.get(words[2], "").split()
+        added = [word for at in range(0, len(small) - len(small) % 2, 2) for word in small[at:at + 2] if small[at] not in words]
+        if "mixed" in words or "update" in words:
+            added += ["--batch", "100"]
+        if bench:
+            done = place.run(" ".join(words + added))
+            judge(command, done.returncode == 0, done.stdout)
+    elif command in ELSEWHERE:
+        elsewhere(command)
+    else:
+        if words[1] == "flights":
+            words += ["--days", "3"]
+        if words[1] == "explain":
+            words = ["cat plan.jsonl pushes.jsonl | ivm explain -"]
+        if words == ["ivm", "feed"]:
+            words += ["plan.jsonl", "changes.jsonl"]
+        done = place.run(" ".join(words))
+        judge(command, done.returncode == 0, done.stdout)
+
+
+def names_known():
+    """-> names of the headers, of tests and suites, and what the command's helps and CMake say."""
+    headers = "".join(read(os.path.relpath(path, ROOT)) for path in glob.glob(f"{ROOT}/include/ivm/*.h"))
+    tests = "".join(read(os.path.relpath(path, ROOT)) for path in glob.glob(f"{ROOT}/tests/*/*.c") + [f"{ROOT}/tests/CMakeLists.txt", f"{ROOT}/CMakeLists.txt"])
+    return headers, tests
+
+
+def span(place, text, known, options, bench):
+    headers, tests = known
+    if text in ELSEWHERE:
+        elsewhere(text)
+    elif re.match(r"ivm( |$)(?!\.)", text) and " " in text:
+        ivm_command(place, text, bench)
+    elif re.match(r"(ivm_|IVM_)\w+", text):
+        name = re.match(r"\w+", text).group()
+        judge(text, re.search(rf"\b{name}\b", headers), "is not in the headers")
+        value = re.match(r"IVM_\w+$", text)
+        judge(text, value or re.fullmatch(r"\w+(\(.*\))?", text), "is no name")
+    elif re.match(r"test_\w+$|(engine|plan|view|operators|fuzz|package|durable)_\w+$", text):
+        name = text.removeprefix("test_")
+        judge(text, re.search(rf"\b({text}|{name}|{name.split('_')[0]}_\$\{{)", tests) and
+              (not text.startswith("test_durable_") or os.path.exists(f"{HERE}/durable/{name.removeprefix('durable_')}.c")), "is no test")
+    elif re.match(r"-D[A-Z_]+", text):
+        name = re.match(r"-D(\w+)", text).group(1)
+        judge(text, name.startswith("CMAKE_") or name in tests + read("include/package/amalgamate.py"), "is no setting")
+    elif re.match(r"--\w", text):
+        judge(text, text.split()[0] in options or text == "--static", "is no option")
+    elif os.path.isdir(os.path.join(ROOT, text)):
+        judge(text, True)
+    elif re.match(r"[\w./-]+/[\w.*/-]*$", text):
+        judge(text, glob.glob(os.path.join(ROOT, text)) or text in ("build/release", "amalgamation/ivm.c"), "is no file")
+    else:
+        judge(text, not re.match(r"(cmake|cc|cpack|sudo|apt|git|bench|tests|\./|\(cd)\b", text), "nobody knows how to run it")
+
+
+def limits(text, headers):
+    """The numbers of the table of limits are those of the headers."""
+    found = re.findall(r"\| ([\d,^*\- ]+)((?:KB)?)[^|`]*`(IVM_\w+_MAX)` \|", text)
+    judge("limits", len(found) >= 10, found)
+    for value, unit, name in found:
+        defined = re.search(rf"#define {name} +([\w() <]+?)(?: +/\*.*)?$", headers, re.MULTILINE).group(1)
+        said = eval(value.strip(" -").replace(",", "").replace("^", "**") if not value.rstrip().endswith("- 1") else value.replace("^", "**"))
+        judge(name, said * (1024 if unit else 1) == eval(re.sub(r"([0-9a-f])u\b", r"\1", defined)), f"{value}{unit}, {defined}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("--build", "--ivm", "--cc"):
+        parser.add_argument(name, required=True)
+    parser.add_argument("--flags", default="")
+    parser.add_argument("--bench", action="store_true")
+    given = parser.parse_args()
+    text = read("README.md")
+    known = names_known()
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(given, folder)
+        helps = "".join(place.run(f"ivm {name} --help").stdout for name in ("", "flights", "replay", "explain", "feed", "bench", "bench all"))
+        for language, name, content in re.findall(r"^```(\w*) ?(.*)\n((?:(?!```).*\n)*)^```$", text, re.MULTILINE):
+            block(place, language, name, content)
+        prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        for words in dict.fromkeys(re.findall(r"`([^`\n]+)`", prose)):
+            span(place, words, known, set(re.findall(r"--[a-z-]+", helps)), given.bench)
+        for link in re.findall(r"\]\(([^)#]+)\)", prose):
+            judge(link, os.path.exists(os.path.join(ROOT, link)), "is no file")
+        anchors = {re.sub(r"[^a-z -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^## (.*)$", text, re.MULTILINE)}
+        for anchor in re.findall(r"\]\(#([^)]+)\)", prose):
+            judge(anchor, anchor in anchors, "is no section")
+    limits(text, known[0])
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())

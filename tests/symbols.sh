@@ -1,6 +1,7 @@
 #!/bin/sh
 # symbols.sh LIBRARY: what the shared library exports, what the headers declare with IVM_API and what include/package/ivm.map lists are the same,
 # and every symbol has the list's version.
+# Nor does it call what prints, ends the process, or reads the environment.
 set -eu
 here=$(dirname "$0")
 map=$here/../include/package/ivm.map
@@ -23,5 +24,10 @@ same() {
 sort -uc "$work/list" || failed=1
 same "listed or declared, not both" "$work/list" "$work/declared"
 same "listed or exported, not both" "$work/versioned" "$work/exported"
+unwanted='printf|fprintf|dprintf|vprintf|vfprintf|perror|puts|putchar|fputs|fputc|fwrite|write|syslog|std(in|out|err)|exit|_exit|_Exit|quick_exit|abort|raise|kill|system|(secure_)?getenv|environ|setlocale|signal|sigaction'
+if nm -D --undefined-only "$1" | sed 's/@.*//' | grep -Ew "U ($unwanted)"; then
+    echo "the library calls these"
+    failed=1
+fi
 echo "$(wc -l <"$work/list") symbols of $node"
 [ -s "$work/list" ] && [ "$failed" -eq 0 ]

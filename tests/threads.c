@@ -1,4 +1,4 @@
-/* One thread pushes batches that another fills, while four readers take snapshots, read them by cursor, by chunk and in order, look keys up, keep some
+/* One thread pushes batches that another fills, while four readers take snapshots, read them by cursor, by chunk, as Arrow streams and in order, look keys up, keep some
  * over many pushes and close them. A plain program, so that it runs under the thread sanitizer too: it prints what went wrong and gives 1.
  *
  * Every batch adds NET sales, moves others, and renames a product; every third one is refused. The writer has a model of the rows, without the engine,
@@ -273,12 +273,60 @@ static uint64_t rows_sum(ivm_snapshot *snapshot, const ivm_rows *rows)
     return sum;
 }
 
+/* A number or a string of an array that the stream gave. */
+static ivm_value cell_of(const struct ArrowArray *column, int64_t row)
+{
+    const uint8_t *validity = column->buffers[0];
+    int64_t at = column->offset + row;
+    if (validity && !(validity[at / 8] >> at % 8 & 1)) {
+        return ivm_null();
+    }
+    if (column->n_buffers == 2) {
+        return ivm_int64(((const int64_t *)column->buffers[1])[at]);
+    }
+    const int32_t *ends = column->buffers[1];
+    return (ivm_value){ .type = IVM_STRING,
+                        .as.string = { (const char *)column->buffers[2] + ends[at], (size_t)(ends[at + 1] - ends[at]) } };
+}
+
+/* The same as an Arrow stream in arrays of a few rows, the last of them released behind the stream. */
+static uint64_t digest_of_stream(ivm_snapshot *snapshot, uint64_t *count)
+{
+    struct ArrowArrayStream stream;
+    struct ArrowArray array, before = { .release = NULL };
+    uint64_t sum = 0;
+    NEED(ivm_snapshot_arrow_stream(snapshot, &(ivm_arrow_options){ .chunk_rows = 700, .borrowed = true }, &stream, NULL) == IVM_OK);
+    while (stream.get_next(&stream, &array) == 0 && array.release) {
+        for (int64_t row = 0; row < array.length; row++, ++*count) {
+            ivm_value values[3];
+            for (int64_t c = 0; c < array.n_children; c++) {
+                values[c] = cell_of(array.children[c], row);
+            }
+            sum += row_sum(1, values, (size_t)array.n_children);
+        }
+        if (before.release) {
+            before.release(&before);
+        }
+        before = array;
+    }
+    NEED(!stream.get_last_error(&stream));
+    stream.release(&stream);
+    if (before.release) {
+        before.release(&before);
+    }
+    return sum;
+}
+
+enum { BY_CURSOR, BY_CHUNK, BY_STREAM, WAYS };
+
 /* Of all its rows, in whatever order. */
-static uint64_t digest_of(ivm_snapshot *snapshot, bool by_chunk)
+static uint64_t digest_of(ivm_snapshot *snapshot, unsigned way)
 {
     uint64_t sum = 0, count = 0;
     ivm_rows rows;
-    if (by_chunk) {
+    if (way == BY_STREAM) {
+        sum = digest_of_stream(snapshot, &count);
+    } else if (way == BY_CHUNK) {
         for (size_t chunk = ivm_snapshot_chunks_count(snapshot); chunk-- > 0; count += rows.rows_count) {
             NEED(ivm_snapshot_chunk(snapshot, chunk, &rows, NULL) == IVM_OK);
             sum += rows_sum(snapshot, &rows);
@@ -383,7 +431,7 @@ static void held_close(held *it, unsigned turn)
             sorted_check(it->snapshot, it->subject);
         }
         find_check(it->snapshot, it->subject, turn);
-        NEED(digest_of(it->snapshot, turn % 2) == it->digest);
+        NEED(digest_of(it->snapshot, turn % WAYS) == it->digest);
         ivm_snapshot_close(it->snapshot);
     }
 }
@@ -401,7 +449,7 @@ static void *reader(void *unused)
         if (turn % 5 == 0) {
             find_check(slot->snapshot, slot->subject, turn);
         }
-        slot->digest = digest_of(slot->snapshot, turn % 2);
+        slot->digest = digest_of(slot->snapshot, turn % WAYS);
         seen = state_of(slot->subject, slot->digest, known > seen ? known : seen);
         changes_check();
         ivm_stats stats;

@@ -8,16 +8,18 @@
 extern "C" {
 #endif
 
+/* Changes of tables of one engine, filled and then pushed. One thread at a time. */
 typedef struct ivm_batch ivm_batch;
 
-/* UPSERT replaces the row of the same key or inserts; DELETE_KEY takes the key's columns alone, in the key's order. Both are
- * invalid_argument for a table without a key, unsupported for a transient one. WEIGHTED adds each row its weight many times, or takes it away where negative. */
+/* INSERT adds each row once, DELETE takes each away once: the whole row, as it is there. UPSERT replaces the row of the same key or inserts; DELETE_KEY
+ * takes the key's columns alone, in the key's order. Both are invalid_argument for a table without a key, unsupported for a transient one. WEIGHTED
+ * adds each row its weight many times, or takes it away where negative. */
 typedef enum ivm_change { IVM_INSERT, IVM_DELETE, IVM_WEIGHTED, IVM_UPSERT, IVM_DELETE_KEY } ivm_change;
 
 /* Makes an empty batch for one engine. The caller owns it until ivm_push_batch() takes it. Filling it touches no engine state, so that
  * one thread may fill while another pushes. */
 IVM_API ivm_status ivm_batch_create(ivm_engine *engine, ivm_batch **batch, ivm_error *error) IVM_MUST_CHECK;
-/* NULL is fine. */
+/* Frees a batch that was not pushed, and gives back what it borrowed. NULL is fine. */
 IVM_API void ivm_batch_free(ivm_batch *batch);
 
 /* Adds one change; values are copied, strings too. Changes apply in the order in which they are added; constraints are judged on the
@@ -29,7 +31,7 @@ IVM_API ivm_status ivm_batch_row(ivm_batch *batch, ivm_table *table, ivm_change 
                                  size_t values_count);
 
 #if !defined(__cplusplus)
-/* ivm_batch_insert(batch, table, ivm_int64(1), ivm_string("a")) and the like. */
+/* ivm_batch_insert(batch, table, ivm_int64(1), ivm_string("a")) and the like: ivm_batch_row() of one row, in C alone. */
 #define IVM_VALUES(...) (const ivm_value[]){ __VA_ARGS__ }, sizeof((const ivm_value[]){ __VA_ARGS__ }) / sizeof(ivm_value)
 #define ivm_batch_insert(batch, table, ...) ivm_batch_row(batch, table, IVM_INSERT, 1, IVM_VALUES(__VA_ARGS__))
 #define ivm_batch_delete(batch, table, ...) ivm_batch_row(batch, table, IVM_DELETE, 1, IVM_VALUES(__VA_ARGS__))
@@ -43,7 +45,7 @@ IVM_API ivm_status ivm_batch_row(ivm_batch *batch, ivm_table *table, ivm_change 
  * rows is the fast road: int64, float64 and timestamp columns are read in place. */
 IVM_API ivm_status ivm_batch_columns(ivm_batch *batch, ivm_table *table, ivm_change change, const ivm_rows *rows);
 
-/* What one table's part of a batch comes to once equal rows are added and zeros dropped. */
+/* What one table's part of a batch comes to once equal rows are added and zeros dropped: UNCHANGED: nothing; INSERT_ONLY: rows that come; MIXED: others. */
 typedef enum ivm_shape { IVM_UNCHANGED, IVM_INSERT_ONLY, IVM_MIXED } ivm_shape;
 
 /* States that a table's part is already net and of this shape (INSERT_ONLY: no weight is negative). ivm_push_batch() checks it:

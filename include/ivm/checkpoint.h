@@ -33,12 +33,13 @@ typedef ivm_status (*ivm_write)(void *context, const void *bytes, size_t size);
 typedef ivm_status (*ivm_read)(void *context, void *bytes, size_t size, size_t *got);
 #define IVM_CHECKPOINT_PIECE_MAX (256u << 10)
 
-/* AUTO: zstd where the library was built with it. */
+/* NONE, ZSTD (unsupported where the library was built without it), or AUTO: zstd where it was built with it. */
 typedef enum ivm_compression { IVM_COMPRESSION_AUTO, IVM_COMPRESSION_NONE, IVM_COMPRESSION_ZSTD } ivm_compression;
 
+/* All zero: compressed where that is there, 64 MB for sorting. */
 typedef struct ivm_checkpoint_options {
-    uint32_t version; /* IVM_CHECKPOINT_OPTIONS_VERSION; 0 means 1 */
-    ivm_compression compression;
+    uint32_t version;            /* IVM_CHECKPOINT_OPTIONS_VERSION; 0 means 1 */
+    ivm_compression compression; /* of the blocks; whoever reads finds out by himself */
     uint64_t
         sort_bytes; /* memory for putting rows in order, at most; 0: 64 MB. Rows beyond it (16 bytes each) cost another pass over the table */
 } ivm_checkpoint_options;
@@ -70,17 +71,18 @@ IVM_API ivm_status ivm_checkpoint(ivm_engine *engine, ivm_write write, void *con
  * version; zstd in a build without it), what `read` returned, in_use (inside a callback; another restore is open), out_of_memory. */
 IVM_API ivm_status ivm_restore(ivm_engine *engine, ivm_read read, void *context, ivm_error *error) IVM_MUST_CHECK;
 
-/* What a stream says of itself. */
+/* What a stream is: WHOLE, of ivm_checkpoint(); SHARED or PARTITION, of ivm_checkpoint_partitions(). */
 typedef enum ivm_checkpoint_form { IVM_CHECKPOINT_WHOLE, IVM_CHECKPOINT_SHARED, IVM_CHECKPOINT_PARTITION } ivm_checkpoint_form;
+/* What a stream says of itself. */
 typedef struct ivm_checkpoint_info {
-    uint32_t version; /* IVM_CHECKPOINT_INFO_VERSION, set by the caller; 0 means 1 */
-    uint32_t format;  /* version of the format */
-    ivm_checkpoint_form form;
-    uint32_t partition; /* of form PARTITION */
-    bool compressed;
-    uint64_t fingerprint; /* of the catalog it was written with */
-    size_t position_size;
-    uint8_t position[IVM_POSITION_SIZE_MAX];
+    uint32_t version;                        /* IVM_CHECKPOINT_INFO_VERSION, set by the caller; 0 means 1 */
+    uint32_t format;                         /* version of the format */
+    ivm_checkpoint_form form;                /* what it is */
+    uint32_t partition;                      /* of form PARTITION */
+    bool compressed;                         /* by zstd */
+    uint64_t fingerprint;                    /* of the catalog it was written with */
+    size_t position_size;                    /* bytes of `position`; 0: none */
+    uint8_t position[IVM_POSITION_SIZE_MAX]; /* the engine's */
 } ivm_checkpoint_info;
 #define IVM_CHECKPOINT_INFO_VERSION 1u
 /* Reads the beginning of a stream, some 400 bytes at most, and checks it. corrupt, unsupported, what `read` returned. */
@@ -115,6 +117,7 @@ IVM_API ivm_status ivm_engine_fingerprint(ivm_engine *engine, uint64_t *fingerpr
 typedef ivm_status (*ivm_write_partition)(void *context, uint32_t partition, const void *bytes, size_t size);
 #define IVM_PARTITION_SHARED UINT32_MAX
 
+/* Which partitions a call is about. */
 typedef struct ivm_partition_range {
     uint32_t first, end; /* partitions first .. end - 1; none where equal */
     bool shared;         /* the shared stream too */

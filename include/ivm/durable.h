@@ -24,13 +24,14 @@ extern "C" {
  * the same. */
 typedef enum ivm_sync { IVM_SYNC_PUSH, IVM_SYNC_ASKED } ivm_sync;
 
+/* All zero: an engine with the defaults, every push synced before it is seen. */
 typedef struct ivm_durable_options {
     uint32_t version;                 /* IVM_DURABLE_OPTIONS_VERSION; 0 means 1 */
     const ivm_engine_options *engine; /* NULL: the defaults. Not kept in the directory */
-    ivm_sync sync;
+    ivm_sync sync;                    /* when pushes reach the disk */
     uint32_t group;         /* pushes that may share one sync; 0: 64. Those of other threads that come while one is synced form a group */
     uint64_t segment_bytes; /* a log file is ended past so many; 0: 64 MB */
-    ivm_checkpoint_options checkpoint;
+    ivm_checkpoint_options checkpoint; /* how ivm_durable_checkpoint() writes */
     bool read_only; /* nothing is written, a torn tail is passed over; changes are unsupported. The directory must be there */
 } ivm_durable_options;
 #define IVM_DURABLE_OPTIONS_VERSION 1u
@@ -49,7 +50,8 @@ typedef struct ivm_recovery {
 /* Opens the directory, makes it if it is not there (its parent must be), and brings the engine to the last whole record. The caller owns
  * *engine and closes it with ivm_engine_close(), which syncs (io where that fails; the next call closes it nevertheless). Handles by
  * ivm_table_find(), ivm_view_find(), ivm_fact_next(), callbacks by ivm_view_watch(), ivm_fact_watch(); where to go on from by
- * ivm_engine_position(). `options`, `recovery` and `error` may be NULL. A torn tail (the last record, or several that no sync had reached) is cut and
+ * ivm_engine_position(). ivm_read_changes() gives what the last record of the log changed, as it did when that was pushed: a host that may have ended before
+ * it handed them on can do so now (nothing right behind a checkpoint). `options`, `recovery` and `error` may be NULL. A torn tail (the last record, or several that no sync had reached) is cut and
  * told in *recovery. Cost: reading the checkpoint, and each logged change made once more.
  * Codes: corrupt (the checkpoint, or the log before its tail; the message names the file and byte, or the record, and what is wrong), io (the
  * message names call and file), in_use (another process or engine has it), unsupported (a newer version), invalid_argument, and what a replayed
@@ -72,6 +74,7 @@ IVM_API ivm_status ivm_durable_checkpoint(ivm_engine *engine, ivm_error *error) 
 /* All that was pushed before is on the disk when it returns. For IVM_SYNC_ASKED. io as above, in_use from inside a callback. */
 IVM_API ivm_status ivm_durable_sync(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 
+/* How a durable engine stands. */
 typedef struct ivm_durable_status {
     uint32_t version;          /* IVM_DURABLE_STATUS_VERSION, set by the caller; 0 means 1 */
     uint64_t sequence, synced; /* records written, and those known to be on the disk */

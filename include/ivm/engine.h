@@ -12,25 +12,30 @@
 extern "C" {
 #endif
 
+/* All that belongs together: tables, views, facts, and what pushes bring. Engines know nothing of each other. */
 typedef struct ivm_engine ivm_engine;
+/* A base table, changed by batches. The engine's. */
 typedef struct ivm_table ivm_table;
+/* A plan kept up to date (ivm/view.h). The engine's. */
 typedef struct ivm_view ivm_view;
+/* A declared foreign key. The engine's. */
 typedef struct ivm_fact ivm_fact;
 
 /* Limits. What passes one is refused whole, with a message that names it: rows and weights as overflow, what is asked for as invalid_argument, plans as
  * invalid_plan or unsupported. */
-#define IVM_NAME_SIZE_MAX 255 /* bytes of a table's, view's or column's name, which is UTF-8 */
-#define IVM_TABLE_COLUMNS_MAX 1024
-#define IVM_VIEW_COLUMNS_MAX 65536u   /* of a view, and of any row inside a plan */
-#define IVM_ROW_BYTES_MAX (1u << 19)  /* of the same: 8 bytes a column, 16 a decimal, 8 a string whatever its length */
-#define IVM_BATCH_ROWS_MAX (1u << 31) /* of one table in one batch; an upsert is two */
-#define IVM_PLAN_DEPTH_MAX 1000u      /* plans in plans, expressions in expressions: a stack of 512 KB is enough for the deepest */
-#define IVM_JOIN_LEAVES_MAX 64
-#define IVM_MASKS_RUN_MAX (1u << 18) /* masks one join may run in one push under IVM_JOIN_MOBIUS */
-#define IVM_TABLE_ROWS_MAX 4000000000u
-#define IVM_THREADS_MAX 16u /* of one engine */
-#define IVM_STRING_SIZE_MAX 0x7fffffffu
-#define IVM_POSITION_SIZE_MAX 256u /* bytes of a position */
+#define IVM_NAME_SIZE_MAX 255           /* bytes of a table's, view's or column's name, which is UTF-8 */
+#define IVM_TABLE_COLUMNS_MAX 1024      /* of a table; of the values of a look-up too */
+#define IVM_VIEW_COLUMNS_MAX 65536u     /* of a view, and of any row inside a plan */
+#define IVM_ROW_BYTES_MAX (1u << 19)    /* of the same: 8 bytes a column, 16 a decimal, 8 a string whatever its length */
+#define IVM_BATCH_ROWS_MAX (1u << 31)   /* of one table in one batch; an upsert is two */
+#define IVM_PLAN_DEPTH_MAX 1000u        /* plans in plans, expressions in expressions: a stack of 512 KB is enough for the deepest */
+#define IVM_JOIN_LEAVES_MAX 64          /* of a join and those nested in it */
+#define IVM_MASKS_RUN_MAX (1u << 18)    /* masks one join may run in one push under IVM_JOIN_MOBIUS */
+#define IVM_TABLE_ROWS_MAX 4000000000u  /* of a table; equal rows of a bag may be one */
+#define IVM_THREADS_MAX 16u             /* of one engine */
+#define IVM_STRING_SIZE_MAX 0x7fffffffu /* bytes of a string */
+#define IVM_POSITION_SIZE_MAX 256u      /* bytes of a position */
+#define IVM_PARTITIONS_MAX 65536u       /* numbers of partitions: 0 to this less 1 */
 
 /* ---- Memory ---------------------------------------------------------------------------------------------------------------------- */
 
@@ -47,6 +52,7 @@ typedef struct ivm_allocator {
 
 /* ---- Engines --------------------------------------------------------------------------------------------------------------------- */
 
+/* What foreign keys take out of a join's delta: OFF, BATCH or ROW, and how it is written: MOBIUS, TELESCOPING or AUTO. ivm_planner_options says more. */
 typedef enum ivm_fk_pruning { IVM_FK_PRUNING_OFF, IVM_FK_PRUNING_BATCH, IVM_FK_PRUNING_ROW } ivm_fk_pruning;
 typedef enum ivm_join_rule { IVM_JOIN_MOBIUS, IVM_JOIN_TELESCOPING, IVM_JOIN_AUTO } ivm_join_rule;
 
@@ -93,6 +99,7 @@ IVM_API ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine
  * engine's log cannot be synced (ivm/durable.h; the next call closes it nevertheless); then nothing is freed. NULL is fine. Batches made for the engine may be freed before or after. */
 IVM_API ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 
+/* Other planner options from the next push or refresh on, and those that hold now. invalid_argument (an unknown number). */
 IVM_API ivm_status ivm_engine_planner_set(ivm_engine *engine, const ivm_planner_options *options, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_planner_options ivm_engine_planner(ivm_engine *engine);
 
@@ -112,14 +119,16 @@ IVM_API ivm_status ivm_engine_position(ivm_engine *engine, void *bytes, size_t c
 
 /* ---- Tables ---------------------------------------------------------------------------------------------------------------------- */
 
+/* A column of a table. */
 typedef struct ivm_column_definition {
-    const char *name;
-    ivm_type type;
-    bool not_null;
+    const char *name; /* borrowed until the call returns */
+    ivm_type type;    /* IVM_INT64 and the like */
+    bool not_null;    /* a batch with a null in it is refused: null_violation */
 } ivm_column_definition;
 
 /* Lists of names are split at commas (and pairs at "="), space around a name is dropped: a name with such characters cannot be written in
  * one. Options structs say their version; 0 means 1 for ever.
+ * `columns`: `columns_count` of them, IVM_TABLE_COLUMNS_MAX at most.
  * `key`: column names with commas between them, NULL or "" for a table without a key. Key columns are never null. A table without a key
  * is a bag: a row may be in it many times.
  * `append_only`: a batch whose net change deletes from it is refused.
@@ -136,7 +145,6 @@ typedef struct ivm_column_definition {
  * anti joins, min, max, bool_and, bool_or, the distinct aggregates) and add up with their sign elsewhere.
  * `partition`: an int64 column whose value is the partition of its row, 0 to IVM_PARTITIONS_MAX - 1 and never null; a batch with another value in it
  * is refused (overflow). NULL or "": rows belong to none. What it is for: ivm_checkpoint_partitions(). */
-#define IVM_PARTITIONS_MAX 65536u
 typedef struct ivm_table_options {
     uint32_t version; /* IVM_TABLE_OPTIONS_VERSION; 0 means 1 */
     const ivm_column_definition *columns;
@@ -216,8 +224,8 @@ IVM_API size_t ivm_fact_columns(const ivm_fact *fact, size_t *child_columns, siz
 /* How a fact stands after the last push. Orphans are child rows, each counted as often as its weight says (a row of a table that allows negative
  * weights: once), whose key has no null and no parent; only tracked facts have any. ivm_read_orphans() in ivm/view.h gives their keys. */
 typedef struct ivm_fact_state {
-    uint32_t version; /* IVM_FACT_STATE_VERSION; 0 means 1 */
-    ivm_trust trust;
+    uint32_t version;      /* IVM_FACT_STATE_VERSION; 0 means 1 */
+    ivm_trust trust;       /* as it was declared */
     uint64_t orphans;      /* rows that wait (saturating) */
     uint64_t orphans_keys; /* keys that they wait for */
 } ivm_fact_state;
@@ -243,6 +251,7 @@ typedef struct ivm_stats {
     uint64_t terms_dropped; /* of those run: no row of their delta finds a partner in an index at hand, so that no other is built */
     uint64_t reserved[5];   /* 0 */
 } ivm_stats;
+/* Of all pushes so far; bytes_held is what is held now. */
 IVM_API void ivm_engine_stats(ivm_engine *engine, ivm_stats *stats);
 
 #ifdef __cplusplus

@@ -15,21 +15,26 @@
 extern "C" {
 #endif
 
+/* What a view computes. */
 typedef struct ivm_plan ivm_plan;
+/* A value computed from a row: a column, a literal, a function. */
 typedef struct ivm_expr ivm_expr;
 
 /* ---- Expressions ----------------------------------------------------------------------------------------------------------------- */
 
+/* A column by its name, as said above. */
 IVM_API ivm_expr *ivm_column(const char *name);
+/* The same value for every row. A string is copied. */
 IVM_API ivm_expr *ivm_literal(ivm_value value);
 /* A function by its name: + - * / (gives float64, - of one argument negates), div %, = <> < <= > >=, and or not, is_null is_not_null,
- * coalesce, case (when, then, ..., else), in, least greatest, abs, concat, lower upper, length. */
+ * coalesce, case (when, then, ..., else), in, least greatest, abs, concat, lower upper, length. ivm_call()
+ * takes the expressions in the array, which stays the caller's. */
 IVM_API ivm_expr *ivm_call(const char *function, ivm_expr **arguments, size_t arguments_count);
 IVM_API ivm_expr *ivm_call1(const char *function, ivm_expr *a);
 IVM_API ivm_expr *ivm_call2(const char *function, ivm_expr *a, ivm_expr *b);
 /* Widening numeric casts, bool to number. */
 IVM_API ivm_expr *ivm_cast(ivm_expr *value, ivm_type type);
-/* NULL is fine. */
+/* Frees an expression that no builder has taken. NULL is fine. */
 IVM_API void ivm_expr_free(ivm_expr *expr);
 
 /* ---- Plans ----------------------------------------------------------------------------------------------------------------------- */
@@ -40,6 +45,7 @@ IVM_API ivm_plan *ivm_plan_scan(ivm_table *table, const char *alias);
 IVM_API ivm_plan *ivm_plan_scan_name(const char *table, const char *alias);
 /* A view's rows: a view over a view. */
 IVM_API ivm_plan *ivm_plan_scan_view(ivm_view *view, const char *alias);
+/* The rows for which the condition is true. */
 IVM_API ivm_plan *ivm_plan_filter(ivm_plan *input, ivm_expr *where);
 
 /* Columns one after the other: ivm_plan_project(input, "f.id, d.name") takes columns as they are, ivm_plan_compute() adds one named
@@ -51,8 +57,8 @@ IVM_API ivm_plan *ivm_plan_compute(ivm_plan *project, const char *name, ivm_expr
  * Joins nested in joins are planned as one join of all their leaves, at most IVM_JOIN_LEAVES_MAX. */
 IVM_API ivm_plan *ivm_plan_join(ivm_plan *left, ivm_plan *right, const char *on);
 IVM_API ivm_plan *ivm_plan_join_many(ivm_plan **inputs, size_t inputs_count, const char *on);
-/* Joins of two inputs that keep what finds no partner (LEFT, RIGHT, FULL, padded with nulls) or give the left rows that have one (SEMI) or
- * none (ANTI). A condition added to it is part of what makes a partner. */
+/* Joins of two inputs: INNER, as ivm_plan_join(); those that keep what finds no partner (LEFT, RIGHT, FULL, padded with nulls) or give the left rows
+ * that have one (SEMI) or none (ANTI). A condition added to it is part of what makes a partner. */
 typedef enum ivm_join_kind { IVM_INNER_JOIN, IVM_LEFT_JOIN, IVM_RIGHT_JOIN, IVM_FULL_JOIN, IVM_SEMI_JOIN, IVM_ANTI_JOIN } ivm_join_kind;
 IVM_API ivm_plan *ivm_plan_join_kind(ivm_join_kind kind, ivm_plan *left, ivm_plan *right, const char *on);
 /* Adds a further condition to a join. */
@@ -60,7 +66,7 @@ IVM_API ivm_plan *ivm_plan_join_where(ivm_plan *join, ivm_expr *where);
 
 /* Groups by `group_by`, names with commas between them; NULL or "": one group that always exists. Then add groups and aggregates one by
  * one: ivm_plan_count() counts rows, ivm_plan_add() computes a function of an argument, and ivm_plan_add_where() lets only the rows for
- * which the condition is true into the aggregate added last.
+ * which the condition is true into the aggregate added last. ivm_plan_having() keeps the groups for which a condition over their columns is true.
  * Functions: count (of values that are not null), sum, avg, min, max, count_distinct, sum_distinct, var_pop, var_samp, stddev_pop,
  * stddev_samp, bool_and, bool_or. */
 IVM_API ivm_plan *ivm_plan_aggregate(ivm_plan *input, const char *group_by);
@@ -72,7 +78,8 @@ IVM_API ivm_plan *ivm_plan_having(ivm_plan *aggregate, ivm_expr *where);
 
 /* Each row once, however often it is there. */
 IVM_API ivm_plan *ivm_plan_distinct(ivm_plan *input);
-/* Two inputs or more of equal column types, folded from left to right. The _ALL forms count copies. */
+/* Two inputs or more of equal column types, folded from left to right: UNION, EXCEPT and INTERSECT give each row once, UNION_ALL, EXCEPT_ALL and
+ * INTERSECT_ALL count copies. */
 typedef enum ivm_set_operation { IVM_UNION_ALL, IVM_UNION, IVM_EXCEPT_ALL, IVM_EXCEPT, IVM_INTERSECT_ALL, IVM_INTERSECT } ivm_set_operation;
 IVM_API ivm_plan *ivm_plan_set(ivm_set_operation operation, ivm_plan **inputs, size_t inputs_count);
 
@@ -82,7 +89,7 @@ IVM_API ivm_plan *ivm_plan_top_k(ivm_plan *input, uint64_t limit, uint64_t offse
 IVM_API ivm_plan *ivm_plan_partition_by(ivm_plan *top_k, ivm_expr *value);
 IVM_API ivm_plan *ivm_plan_order_by(ivm_plan *top_k, ivm_expr *value, bool descending, bool nulls_first);
 
-/* NULL is fine. */
+/* Frees a plan that no builder and no view has taken. NULL is fine. */
 IVM_API void ivm_plan_free(ivm_plan *plan);
 
 /* Reads a plan from JSON (README, "Plans as JSON"). The caller owns *plan. invalid_plan names what is wrong; unsupported where the

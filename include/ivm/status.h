@@ -10,6 +10,7 @@
 extern "C" {
 #endif
 
+/* What the library exports, and what a caller may not pass over: before and behind a declaration. */
 #if defined(IVM_BUILDING) && defined(__GNUC__)
 #define IVM_API __attribute__((visibility("default")))
 #else
@@ -21,8 +22,9 @@ extern "C" {
 #define IVM_MUST_CHECK
 #endif
 
+/* How a call ended. */
 typedef enum ivm_status {
-    IVM_OK = 0,
+    IVM_OK = 0,                /* it did what it says */
     IVM_INVALID_ARGUMENT,      /* a NULL, an unknown number, something that cannot be asked for so */
     IVM_INVALID_PLAN,          /* a plan that is none: its shape, an unknown function, an argument too many */
     IVM_UNKNOWN_TABLE,         /* no table, or no table and no view, of this name; or it has been dropped */
@@ -43,19 +45,19 @@ typedef enum ivm_status {
     IVM_OUT_OF_MEMORY,         /* the allocator gave none, or more would pass the engine's limit; the message says which */
     IVM_UNSUPPORTED,           /* a thing that makes sense but is not done; the message says why */
     IVM_CANCELLED,             /* ivm_engine_cancel() was called while it went on */
-    IVM_STATUS_COUNT
+    IVM_STATUS_COUNT           /* how many there are: no status */
 } ivm_status;
 
-#define IVM_ERROR_MESSAGE_SIZE 256
+#define IVM_ERROR_MESSAGE_SIZE 256 /* bytes of a message, its null byte included */
 
-/* Owned by the caller, reused as often as wanted. A function that succeeds leaves it alone; one that fails sets both members.
+/* Owned by the caller, reused as often as wanted. A function that succeeds leaves it alone; one that fails sets both members, `status` to what it returns.
  * The message is one line, ends with a null byte, names the offending thing and is never longer than the array: it is cut. */
 typedef struct ivm_error {
     ivm_status status;
     char message[IVM_ERROR_MESSAGE_SIZE];
 } ivm_error;
 /* clang-format off */
-#define IVM_ERROR_INIT { IVM_OK, { 0 } }
+#define IVM_ERROR_INIT { IVM_OK, { 0 } } /* no error yet */
 /* clang-format on */
 
 /* The code's name as a word: "ok", "invalid_argument", "row_not_found" ... "unknown" for a number that is no status. A string

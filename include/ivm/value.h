@@ -11,16 +11,18 @@ extern "C" {
 /* A column's type in one integer: the kind in the lowest byte, for decimals the precision in the next and the scale in the third. */
 typedef uint32_t ivm_type;
 enum {
-    IVM_BOOL = 1,
-    IVM_INT64 = 2,
-    IVM_FLOAT64 = 3,   /* NaN equals NaN and sorts above every number; -0.0 is stored as 0.0 */
-    IVM_STRING = 4,    /* any bytes, compared as such; meant as UTF-8 (below) */
-    IVM_DATE = 5,      /* days since 1970-01-01 */
-    IVM_TIMESTAMP = 6, /* microseconds since 1970-01-01 00:00, UTC */
-    IVM_DECIMAL_KIND = 7
+    IVM_BOOL = 1,        /* true or false */
+    IVM_INT64 = 2,       /* what leaves its range is an overflow, never wrapped */
+    IVM_FLOAT64 = 3,     /* NaN equals NaN and sorts above every number; -0.0 is stored as 0.0 */
+    IVM_STRING = 4,      /* any bytes, compared as such; meant as UTF-8 (below) */
+    IVM_DATE = 5,        /* days since 1970-01-01 */
+    IVM_TIMESTAMP = 6,   /* microseconds since 1970-01-01 00:00, UTC */
+    IVM_DECIMAL_KIND = 7 /* with precision and scale: IVM_DECIMAL() */
 };
 /* Nothing checks that strings are UTF-8, and nothing needs it: length() counts the bytes that begin a character, lower() and upper() change a to z alone,
  * all else takes them as bytes. Names must be UTF-8. */
+
+/* A decimal's type, and what a type says: its kind, and a decimal's precision (1 to 38 digits) and scale (0 to the precision). */
 #define IVM_DECIMAL_PRECISION_MAX 38
 #define IVM_DECIMAL(precision, scale) ((ivm_type)(IVM_DECIMAL_KIND | (uint32_t)(precision) << 8 | (uint32_t)(scale) << 16))
 #define IVM_TYPE_KIND(type) ((type)&0xffu)
@@ -29,14 +31,14 @@ enum {
 
 /* A decimal's unscaled value in two's complement: value * 10^scale, the scale being the column's. */
 typedef struct ivm_int128 {
-    uint64_t low;
-    int64_t high;
+    uint64_t low; /* the lower 64 bits */
+    int64_t high; /* the upper ones, with the sign */
 } ivm_int128;
 
 /* One value. `type` is 0 for an untyped null. A string's bytes are borrowed: whoever takes the value copies them at once. */
 typedef struct ivm_value {
     ivm_type type;
-    bool is_null;
+    bool is_null; /* then `as` means nothing */
     union {
         bool boolean;
         int64_t int64;
@@ -48,9 +50,10 @@ typedef struct ivm_value {
             const char *bytes;
             size_t size;
         } string;
-    } as;
+    } as; /* the member that is called as the type; a decimal without its scale, which is the type's */
 } ivm_value;
 
+/* A value of a type; ivm_null() of any. What is borrowed stays the caller's. */
 IVM_API ivm_value ivm_null(void);
 IVM_API ivm_value ivm_bool(bool value);
 IVM_API ivm_value ivm_int64(int64_t value);
@@ -67,6 +70,7 @@ IVM_API ivm_status ivm_type_parse(const char *text, ivm_type *type, ivm_error *e
 
 /* Longest text ivm_type_format writes, null byte included. */
 #define IVM_TYPE_TEXT_SIZE 24
+/* Writes a type as ivm_type_parse() reads it. */
 IVM_API void ivm_type_format(ivm_type type, char text[IVM_TYPE_TEXT_SIZE]);
 
 /* Reads a value of `type` from text: 12, -1.5e3, NaN, Infinity, true, 2026-11-29, 2026-11-29T20:01:27.000001Z, 12.50. A string value
@@ -93,7 +97,8 @@ typedef struct ivm_column_data {
     size_t offset;
 } ivm_column_data;
 
-/* Rows as columns. `weights` NULL: every row once. As an output it is valid until the next call on what gave it. */
+/* Rows as columns: `rows_count` in each of `columns_count`. `weights` NULL: every row once. As an output it is valid until the next call on what gave
+ * it. */
 typedef struct ivm_rows {
     size_t rows_count;
     size_t columns_count;

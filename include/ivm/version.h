@@ -4,8 +4,10 @@
 
 #define IVM_VERSION_MAJOR 0 /* the SONAME's number: raised when a program that was built before no longer runs */
 #define IVM_VERSION_MINOR 1 /* raised when something is added; while the major is 0, when something changes, too */
+/* Raised when things are mended and nothing is added. */
 #define IVM_VERSION_PATCH 0
 
+/* Used below alone. */
 #define IVM_VERSION__QUOTE(major, minor, patch) #major "." #minor "." #patch
 #define IVM_VERSION__TEXT(major, minor, patch) IVM_VERSION__QUOTE(major, minor, patch)
 /* "major.minor.patch" of the header; ivm_version() is the library's. */

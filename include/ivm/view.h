@@ -11,6 +11,7 @@ extern "C" {
 
 /* ---- Views ----------------------------------------------------------------------------------------------------------------------- */
 
+/* Rows of one moment, to be read: of a view, a table, or of what changed. One thread at a time. */
 typedef struct ivm_snapshot ivm_snapshot;
 
 /* IMMEDIATE: every push brings the view up to date. DEFERRED: changes of what it reads pile up, consolidated, until ivm_refresh_view(). */
@@ -25,12 +26,13 @@ typedef void (*ivm_view_changed)(void *context, ivm_view *view, ivm_snapshot *ch
  * ivm_view_prepare() does, once, when the view is made. */
 typedef enum ivm_indexes { IVM_INDEXES_LAZY, IVM_INDEXES_EAGER } ivm_indexes;
 
+/* All zero: immediate, nobody is told, indexes when they are first read. */
 typedef struct ivm_view_options {
-    uint32_t version; /* IVM_VIEW_OPTIONS_VERSION; 0 means 1 */
-    ivm_refresh refresh;
+    uint32_t version;         /* IVM_VIEW_OPTIONS_VERSION; 0 means 1 */
+    ivm_refresh refresh;      /* when it is brought up to date */
     ivm_view_changed changed; /* may be NULL */
-    void *changed_context;
-    ivm_indexes indexes;
+    void *changed_context;    /* handed to `changed` */
+    ivm_indexes indexes;      /* when they are built */
 } ivm_view_options;
 #define IVM_VIEW_OPTIONS_VERSION 1u
 
@@ -83,6 +85,7 @@ IVM_API ivm_type ivm_view_column_type(const ivm_view *view, size_t column);
 IVM_API ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The same after a refresh, which stays done should memory for the snapshot be wanting. Codes: those of ivm_refresh_view(), too. */
 IVM_API ivm_status ivm_read_view_refreshed(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
+/* The rows of a table; codes and cost as of ivm_read_view(). */
 IVM_API ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The net change the last push or refresh made to the view: rows with positive and negative weights (one past int64, of a weight that went from one end
  * to the other, is cut to it). Cost: its size. Waits for a push under way. */
@@ -90,7 +93,7 @@ IVM_API ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm
 /* The keys that children of a tracked fact wait for, in the order of the parent's key, each with as many weights as rows wait: the present orphans.
  * Of a fact that is not tracked: none. Cost: as ivm_read_table(), but that it waits for a push under way. */
 IVM_API ivm_status ivm_read_orphans(ivm_fact *fact, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
-/* NULL is fine. */
+/* Frees a snapshot, and with it the rows that it gave out. NULL is fine. */
 IVM_API void ivm_snapshot_close(ivm_snapshot *snapshot);
 
 /* Told after each push that made orphans of the tracked fact or took some back, as ivm_view_changed is, and before it: `changes` are keys with
@@ -107,6 +110,7 @@ IVM_API bool ivm_snapshot_next(ivm_snapshot *snapshot, ivm_rows *rows);
 IVM_API ivm_status ivm_snapshot_status(const ivm_snapshot *snapshot);
 /* How many rows the cursor gives in all. */
 IVM_API uint64_t ivm_snapshot_rows_count(const ivm_snapshot *snapshot);
+/* Its columns, in the order of the view or table; of orphans, those of the parent's key. The type of a column that is not there is 0. */
 IVM_API size_t ivm_snapshot_columns_count(const ivm_snapshot *snapshot);
 IVM_API ivm_type ivm_snapshot_column_type(const ivm_snapshot *snapshot, size_t column);
 
@@ -131,21 +135,22 @@ IVM_API ivm_status ivm_snapshot_find(ivm_snapshot *snapshot, const ivm_value *va
 
 /* ---- Explain --------------------------------------------------------------------------------------------------------------------- */
 
+/* TEXT to be read, one JSON document, or DOT: graphs for dot(1). */
 typedef enum ivm_explain_format { IVM_EXPLAIN_TEXT, IVM_EXPLAIN_JSON, IVM_EXPLAIN_DOT } ivm_explain_format;
 
 /* A table's stated delta. */
 typedef struct ivm_stated_shape {
     const char *table;
-    ivm_shape shape;
+    ivm_shape shape; /* as a push would find it */
 } ivm_stated_shape;
 
-/* A stated foreign key; names as for ivm_foreign_key_declare(). */
+/* A stated foreign key: `columns` of `child` to `parent_columns` of `parent`, by names as for ivm_foreign_key_declare(), and its `trust`. */
 typedef struct ivm_stated_fact {
     const char *child, *columns, *parent, *parent_columns;
     ivm_trust trust;
 } ivm_stated_fact;
 
-/* Stated facts to plan from, without data. A table not named may have changed in any way. `facts_stated` false: the declared ones hold. Tracked
+/* Stated facts to plan from, without data: `shapes_count` of `shapes`, `facts_count` of `facts`. A table not named may have changed in any way. `facts_stated` false: the declared ones hold. Tracked
  * facts are planned as if no child waited for a parent or still referred to one that went. */
 typedef struct ivm_explain_options {
     uint32_t version; /* IVM_EXPLAIN_OPTIONS_VERSION; 0 means 1 */
@@ -183,7 +188,7 @@ typedef struct ivm_explain_options {
  * invalid_argument, out_of_memory. */
 IVM_API ivm_status ivm_explain(ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format, char **text,
                                ivm_error *error) IVM_MUST_CHECK;
-/* NULL is fine. */
+/* Frees a text of ivm_explain(). NULL is fine. */
 IVM_API void ivm_text_free(char *text);
 
 #ifdef __cplusplus

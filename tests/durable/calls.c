@@ -1,5 +1,5 @@
 /* What the calls of a durable engine say: of wrong arguments, of a directory that another has, of one to be read only, of pushes that are synced
- * when asked; what opening tells it found; who closes the engine, or writes another checkpoint, while one is written. */
+ * when asked; what opening tells it found, and has again of the last push; who closes the engine, or writes another checkpoint, while one is written. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -83,6 +83,64 @@ static void recovered(const story_place *place)
     NEED(!found.created && found.checkpoint == STORY_DECLARES + 1 && found.batches == 3 && found.changes == 1 && !found.bytes_cut);
     NEED(story_position(engine) == 104);
     OK(ivm_engine_close(engine, error));
+}
+
+/* What the last push did to the view, summed up. */
+static uint64_t changes_digest(ivm_engine *engine, const char *name, uint64_t *count)
+{
+    ivm_view *view;
+    ivm_snapshot *changes;
+    uint64_t sum = 0xcbf29ce484222325u;
+    OK(ivm_view_find(engine, name, &view, error));
+    OK(ivm_read_changes(view, &changes, error));
+    OK(ivm_snapshot_sort(changes, error));
+    for (ivm_rows rows; ivm_snapshot_next(changes, &rows);) {
+        for (size_t i = 0; i < rows.rows_count; i++, ++*count) {
+            for (size_t c = 0; c < ivm_snapshot_columns_count(changes); c++) {
+                char text[IVM_VALUE_TEXT_SIZE];
+                ivm_value value = ivm_rows_value(&rows, ivm_snapshot_column_type(changes, c), i, c);
+                ivm_value_format(&value, text, sizeof text);
+                for (const char *at = text; *at; at++) {
+                    sum = (sum ^ (unsigned char)*at) * 0x100000001b3u;
+                }
+            }
+            sum = (sum ^ (uint64_t)rows.weights[i]) * 0x100000001b3u;
+        }
+    }
+    ivm_snapshot_close(changes);
+    return sum;
+}
+
+/* A host that did not hand on what its last push changed has it again; behind a checkpoint nothing. */
+static void changes_again(const story_place *place)
+{
+    static const char *const views[] = { "joined", "totals", "floats", "left", "distinct" };
+    enum { VIEWS = sizeof views / sizeof *views };
+    ivm_engine *engine;
+    uint64_t before[VIEWS], count = 0, count_again = 0, none = 0;
+    OK(story_open(place->directory, NULL, &engine, NULL, error));
+    story_declare(engine);
+    for (uint64_t step = 100; step < 103; step++) {
+        OK(story_push(engine, step, error));
+    }
+    for (size_t i = 0; i < VIEWS; i++) {
+        before[i] = changes_digest(engine, views[i], &count);
+    }
+    OK(ivm_engine_close(engine, error));
+    OK(story_open(place->directory, NULL, &engine, NULL, error));
+    for (size_t i = 0; i < VIEWS; i++) {
+        NEED(changes_digest(engine, views[i], &count_again) == before[i]);
+    }
+    NEED(count > 0 && count_again == count);
+    OK(ivm_durable_checkpoint(engine, error));
+    OK(ivm_engine_close(engine, error));
+    OK(story_open(place->directory, NULL, &engine, NULL, error));
+    for (size_t i = 0; i < VIEWS; i++) {
+        changes_digest(engine, views[i], &none);
+    }
+    NEED(none == 0);
+    OK(ivm_engine_close(engine, error));
+    story_place_clear(place);
 }
 
 /* Of the directory that recovered() left. */
@@ -303,6 +361,7 @@ int main(void)
     story_place_make(&place);
     arguments(&place);
     opened_twice(&place);
+    changes_again(&place);
     recovered(&place);
     read_only(&place);
     asked(&place);

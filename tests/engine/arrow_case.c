@@ -12,7 +12,7 @@ static void buffers_free(arrow_case *it)
 {
     for (int n = 0; n < it->nodes; n++) {
         for (int b = 0; b < ARROW_CASE_BUFFERS; b++) {
-            free((void *)(uintptr_t)it->buffers[n][b]);
+            free(it->buffers[n][b] ? (uint8_t *)(uintptr_t)it->buffers[n][b] - it->shift : NULL);
             it->buffers[n][b] = NULL;
         }
     }
@@ -77,7 +77,8 @@ struct ArrowArray *arrow_case_dictionary(arrow_case *it, const char *format, int
 
 void arrow_case_buffer(arrow_case *it, struct ArrowArray *array, const void *bytes, size_t size)
 {
-    void *block = bytes ? malloc(size) : NULL;
+    size_t shift = array == &it->array ? 0 : it->shift;
+    uint8_t *block = bytes ? (uint8_t *)malloc(shift + size) + shift : NULL;
     if (bytes && size) {
         memcpy(block, bytes, size);
     }

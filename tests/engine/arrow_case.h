@@ -15,6 +15,7 @@ typedef struct arrow_case {
     struct ArrowSchema schema, schemas[ARROW_CASE_NODES], *schema_children[ARROW_CASE_FIELDS];
     struct ArrowArray array, arrays[ARROW_CASE_NODES], *children[ARROW_CASE_FIELDS];
     const void *base_buffers[1], *buffers[ARROW_CASE_NODES][ARROW_CASE_BUFFERS];
+    size_t shift; /* fields' buffers begin so many bytes behind an aligned place; set before any is added */
     int nodes;    /* fields and dictionaries */
     int released; /* the array */
 } arrow_case;

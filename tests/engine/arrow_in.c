@@ -170,6 +170,17 @@ Test(engine_arrow_in, large_strings_and_binary)
     arrow_host_close(&to);
 }
 
+/* Where no string has a byte offsets may be any: they are not followed. */
+Test(engine_arrow_in, large_offsets_of_no_byte)
+{
+    begin(IVM_STRING);
+    arrow_case_init(&made, 2);
+    struct ArrowArray *array = arrow_case_values(&made, "v", "U", (int64_t[]){ INT64_MAX, INT64_MAX, INT64_MAX }, 24);
+    arrow_case_buffer(&made, array, "abc", 3);
+    pushed("(\"\")*2");
+    arrow_host_close(&to);
+}
+
 /* Bytes that are no UTF-8 are strings as others are. */
 Test(engine_arrow_in, strings_are_bytes)
 {
@@ -283,6 +294,34 @@ Test(engine_arrow_in, buffers_may_be_unaligned)
     cr_assert_eq(shape, IVM_INSERT_ONLY);
     cr_assert_eq(made.released, 1, "by the batch that was never pushed");
     arrow_host_batch(&to);
+    arrow_host_close(&to);
+}
+
+/* Which rows are null says the bitmap, whatever null_count has; without one none is, whatever it leaves open. */
+Test(engine_arrow_in, nulls_are_those_of_the_bitmap)
+{
+    static const struct {
+        int64_t null_count;
+        uint8_t bits;
+        const char *rows;
+    } cases[] = { { 0, 5, "(7)(9)(null)" }, { -1, 7, "(7)(8)(9)" }, { 2, 7, "(7)(8)(9)" }, { 1, 0, "(null)*3" } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int narrow = 0; narrow < 2; narrow++) { /* converted, and in place */
+            begin(IVM_INT64);
+            arrow_case_init(&made, 3);
+            struct ArrowArray *array = arrow_case_field(&made, "v", narrow ? "c" : "l");
+            arrow_case_buffer(&made, array, &cases[i].bits, 1);
+            arrow_case_buffer(&made, array, narrow ? (const void *)(int8_t[]){ 7, 8, 9 } : (const void *)(int64_t[]){ 7, 8, 9 },
+                              narrow ? 3 : 24);
+            array->null_count = cases[i].null_count;
+            pushed(cases[i].rows);
+            arrow_host_close(&to);
+        }
+    }
+    begin(IVM_INT64);
+    arrow_case_init(&made, 3);
+    arrow_case_values(&made, "v", "l", (int64_t[]){ 7, 8, 9 }, 24)->null_count = -1;
+    pushed("(7)(8)(9)");
     arrow_host_close(&to);
 }
 

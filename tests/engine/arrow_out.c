@@ -231,6 +231,34 @@ Test(engine_arrow_out, arrays_outlive_the_engine)
     cr_assert(test_allocator_is_clean(&counted));
 }
 
+/* A struct is moved by copying it: nothing of it may be known by its address. */
+Test(engine_arrow_out, bases_that_are_moved)
+{
+    begin(2);
+    put(table, ivm_int64(7), ivm_string("seven"), 1);
+    open_stream(table, (ivm_arrow_options){ .weight = NULL });
+    struct ArrowArrayStream moved = stream;
+    memset(&stream, 0xa5, sizeof stream);
+    cr_assert_eq(moved.get_schema(&moved, &schema), 0);
+    cr_assert_eq(moved.get_next(&moved, &array), 0);
+    struct ArrowSchema moved_schema = schema;
+    struct ArrowArray moved_array = array, child = *array.children[1];
+    array.children[1]->release = NULL; /* moved out of the array that is moved */
+    memset(&schema, 0xa5, sizeof schema);
+    memset(&array, 0xa5, sizeof array);
+    cr_assert_eq(moved.get_next(&moved, &array), 0);
+    cr_assert_null(array.release, "the end");
+    moved.release(&moved);
+    cr_assert_str_eq(moved_schema.children[1]->name, "s");
+    cr_assert_eq(*(const int64_t *)moved_array.children[0]->buffers[1], 7);
+    moved_schema.release(&moved_schema);
+    moved_array.release(&moved_array);
+    cr_assert_arr_eq(child.buffers[2], "seven", 5);
+    child.release(&child);
+    cr_assert(!moved.release && !moved_schema.release && !moved_array.release && !child.release);
+    end();
+}
+
 Test(engine_arrow_out, weights_below_zero)
 {
     begin(1);

@@ -1,4 +1,4 @@
-/* tests engine/arrow_read.c and its like against rows added one by one: random formats, offsets at both levels, nulls, dictionaries. A failure names its seed. */
+/* tests engine/arrow_read.c and its like against rows added one by one: random formats, offsets at both levels, nulls, dictionaries, buffers that are not aligned. A failure names its seed. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -189,6 +189,7 @@ static void case_make(arrow_case *it, const random_format *format, ivm_batch *ba
     bool nulls = below(2), coded = below(3) == 0;
     size_t length = below(20), outer = below(9), inner = below(9), total = outer + inner + length + below(4);
     arrow_case_init(it, (int64_t)length);
+    it->shift = below(2);
     it->array.offset = (int64_t)outer;
     struct ArrowArray *array = arrow_case_field(it, "v", coded ? "S" : format->format);
     array->offset = (int64_t)inner;

@@ -123,7 +123,7 @@ Test(plan_chain, facts_do_not_prune_what_a_view_stands_between)
     ivm_plan *join = ivm_plan_join(scan_of("sale", "s"), ivm_plan_scan_view(low, "l"), "s.product = l.id");
     ivm_view *high = fixture_make(&shop, "high", ivm_plan_project(join, "s.amount, l.name"));
     push(product, IVM_INSERT, "1,ax");
-    cr_assert_eq(high->planned->plans[0]->last.skip, 0u);
+    cr_assert_eq(high->planned->plans[0]->last->skip, 0u);
     push(sale, IVM_INSERT, "1,5");
     cr_assert_str_eq(fixture_view(&shop, high), "1*5,ax");
 }

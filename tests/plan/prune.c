@@ -183,7 +183,7 @@ static bool prune_starved(ivm__step *step, uint32_t room, ivm__leaf_prune *prune
     }
     step->arena = arena;
     test_allocator_arm(&it.in.allocator, 1);
-    ivm_status status = ivm__prune_rows(step, it.graph, &it.edges, prunes);
+    ivm_status status = ivm__prune_rows(step, it.graph, &it.edges, &(ivm__prune_rounds){ 0 }, prunes);
     bool failed = test_allocator_disarm(&it.in.allocator);
     cr_assert_eq(status, failed ? IVM_OUT_OF_MEMORY : IVM_OK);
     step->arena = real;
@@ -203,7 +203,7 @@ static ivm_status look(void *context, ivm__step *step)
         check(prunes);
         memset(prunes, 0, sizeof prunes);
     }
-    cr_assert_eq(ivm__prune_rows(step, it.graph, &it.edges, prunes), IVM_OK);
+    cr_assert_eq(ivm__prune_rows(step, it.graph, &it.edges, &(ivm__prune_rounds){ 0 }, prunes), IVM_OK);
     check(prunes);
     return IVM_OK;
 }

@@ -145,10 +145,10 @@ Test(plan_term_plan, out_of_memory_for_edges_fails_the_step_and_is_tried_again)
         done = !test_allocator_disarm(&it.allocator);
         cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY);
         cr_assert_eq(stats.terms_pruned, done ? 2u : 0u);
-        cr_assert_eq(plan->last.made, done);
+        cr_assert_eq(plan->last->made, done);
     }
     cr_assert_gt(n, 2u);
-    cr_assert_eq(plan->last.skip, 2u);
+    cr_assert_eq(plan->last->skip, 2u);
 }
 
 /* ---- Decisions ------------------------------------------------------------------------------------------------------------------------ */
@@ -157,14 +157,14 @@ Test(plan_term_plan, an_undone_step_leaves_the_last_decision)
 {
     ivm__leaf_delta first[2] = { { 7, 1, true }, { 0, 1, true } }, second[2] = { { 9, 1, true }, { 9, 1, true } };
     ivm_stats stats = { 0 };
-    cr_assert_not(plan->last.made, "filling the view is no push");
+    cr_assert_not(plan->last->made, "filling the view is no push");
     cr_assert_eq(begin(plan, first, &stats, true), IVM_OK);
-    cr_assert(plan->last.made);
-    cr_assert_eq(plan->last.leaves[0].rows_count, 7u);
-    cr_assert_eq(plan->last.empty, 2u);
+    cr_assert(plan->last->made);
+    cr_assert_eq(plan->last->leaves[0].rows_count, 7u);
+    cr_assert_eq(plan->last->empty, 2u);
     cr_assert_eq(begin(plan, second, &stats, false), IVM_OK);
-    cr_assert_eq(plan->last.leaves[0].rows_count, 7u);
-    cr_assert_not(plan->now.made);
+    cr_assert_eq(plan->last->leaves[0].rows_count, 7u);
+    cr_assert_not(plan->now->made);
 }
 
 Test(plan_term_plan, counts_saturate)
@@ -222,7 +222,7 @@ Test(plan_term_plan, more_masks_than_may_run_are_refused_under_mobius_alone)
     cr_assert_eq(begin(nineteen, leaves, &stats, false), IVM_OK);
     set_rule(IVM_JOIN_AUTO);
     cr_assert_eq(begin(nineteen, leaves, &stats, true), IVM_OK);
-    cr_assert(nineteen->last.telescoping);
+    cr_assert(nineteen->last->telescoping);
 }
 
 Test(plan_term_plan, a_refused_push_changes_nothing)
@@ -239,7 +239,7 @@ Test(plan_term_plan, a_refused_push_changes_nothing)
     cr_assert_eq(memcmp(&before, &after, sizeof before), 0, "statistics are as they were");
     cr_assert_str_eq(fixture_view(&it, pairs), "");
     cr_assert_str_eq(fixture_view(&it, many), "1*0");
-    cr_assert_eq(nineteen->last.counts.run, 0u, "the last push is the one before");
+    cr_assert_eq(nineteen->last->counts.run, 0u, "the last push is the one before");
     set_rule(IVM_JOIN_AUTO);
     cr_assert_eq(fixture_push(&it, sale, IVM_INSERT, "1,10"), IVM_OK);
     cr_assert_str_eq(fixture_view(&it, pairs), "1*1,10,1,5");

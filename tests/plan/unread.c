@@ -24,7 +24,7 @@ static ivm_view *joined_with(ivm_plan *leaf)
 
 static uint64_t rows_left(const ivm_view *view, uint32_t leaf)
 {
-    return view->planned->plans[0]->last.leaves[leaf].rows_count;
+    return view->planned->plans[0]->last->leaves[leaf].rows_count;
 }
 
 /* Of leaf 1, which reads product's id and name; `narrow`: its delta is brought down to them. */

@@ -162,7 +162,7 @@ static void assert_driven(const world *it, const ivm_view *view, const world_cha
 {
     uint64_t pruned = parents_pruned(&it->shape, IVM_FK_PRUNING_ROW, shapes);
     for (uint32_t t = 0; t < it->shape.tables_count; t++) {
-        uint64_t want = rows_left(&it->shape, changes, t, pruned >> t & 1), got = view->planned->plans[0]->last.leaves[t].rows_count;
+        uint64_t want = rows_left(&it->shape, changes, t, pruned >> t & 1), got = view->planned->plans[0]->last->leaves[t].rows_count;
         cr_assert_eq(got, want, "case %llu: %llu rows of leaf %u, not %llu", (unsigned long long)number, (unsigned long long)got, t,
                      (unsigned long long)want);
     }
