@@ -25,6 +25,7 @@ static const char help[] =
     "  operators   one changed row against each operator: 10,000 rows against 1,000,000\n"
     "  checkpoint  an engine written as a stream and restored, and how long pushes wait for it\n"
     "  arrow       batches from Arrow arrays against column arrays, tables read as Arrow streams\n"
+    "  cancel      long calls cancelled at random moments: how soon they end\n"
     "  dump        writes a workload's batches into a folder, for other engines to read\n"
     "  stream      pushes the batches of such a folder and times them\n"
     "  all         every one of these, then each figure the engine is held to: its bar, its goal, what was measured\n"
@@ -54,6 +55,7 @@ static const bench benches[] = {
     { "operators", operators_command },
     { "checkpoint", checkpoint_command },
     { "arrow", arrow_command },
+    { "cancel", cancel_command },
     { "dump", dump_command },
     { "stream", stream_command },
     { "all", all_command },

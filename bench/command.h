@@ -23,6 +23,7 @@ int operators_command(int argc, char **argv);
 int durable_command(int argc, char **argv);
 int checkpoint_command(int argc, char **argv);
 int arrow_command(int argc, char **argv);
+int cancel_command(int argc, char **argv);
 int dump_command(int argc, char **argv);
 int stream_command(int argc, char **argv);
 

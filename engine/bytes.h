@@ -1,4 +1,5 @@
-/* Bytes: numbers and texts on sinks and feeds, little endian and nothing aligned; bytes in memory that grow, and streams over them. */
+/* Bytes: numbers and texts on sinks and feeds, little endian and nothing aligned; bytes in memory that grow, and streams over them. For what is too long to
+ * stand in memory at once: each call may fail and tells it, a text read is a copy. Short descriptions that are made whole and read in place: code.h. */
 #ifndef IVM__BYTES_H
 #define IVM__BYTES_H
 

@@ -1,4 +1,5 @@
-/* Codes: numbers and texts as bytes, and back; what catalogs and plans are written in.
+/* Codes: short descriptions (a catalog, a plan, a record's head) made whole in memory and read in place, no copy and no stream. What there is much of, rows and
+ * operators' state, goes through sinks and feeds instead: bytes.h.
  *
  *     number   little endian, of a size that both sides know          text   size (4 bytes), bytes, a null byte
  *

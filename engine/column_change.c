@@ -168,7 +168,7 @@ static ivm_status tracks_make(ivm__column_change *it)
         }
         ivm__fact_child_columns(fact, columns);
         column_close(columns, fact->columns_count, it->dropped);
-        IVM_TRY(ivm__track_remake(fact, &it->store, columns, &it->tracks[it->tracks_count]));
+        IVM_TRY(ivm__track_remake(fact, &it->store, columns, NULL, &it->tracks[it->tracks_count]));
         it->tracks_count++;
     }
     return IVM_OK;

@@ -55,6 +55,18 @@ static ivm_status children_have_parents(ivm__arena *scratch, const ivm_fact *fac
     return IVM_OK;
 }
 
+/* The child's index over the fact's columns, where there is none and nobody tracks the fact. */
+static ivm_status holders_make(ivm__step *step, const ivm_fact *fact)
+{
+    ivm__index *made;
+    uint32_t *columns = ivm__arena_allocate(step->scratch, fact->columns_count * sizeof *columns);
+    if (!columns) {
+        return IVM_OUT_OF_MEMORY;
+    }
+    ivm__fact_child_columns(fact, columns);
+    return fact->track ? IVM_OK : ivm__step_index(step, &fact->child->store, columns, fact->columns_count, false, &made);
+}
+
 /* By which the child's rows that hold a key are found. */
 static ivm_status holders_find(ivm__arena *scratch, const ivm_fact *fact, ivm__index **holders)
 {
@@ -109,6 +121,7 @@ ivm_status ivm__enforce_check(ivm__step *step)
         }
         IVM_TRY(each_chunk(step, fact, &fact->child->delta, children_have_parents));
         if (fact->parent->delta.shape == IVM_MIXED) {
+            IVM_TRY(ivm__step_status(step, holders_make(step, fact)));
             IVM_TRY(each_chunk(step, fact, &fact->parent->delta, parents_are_free));
         }
     }
@@ -119,9 +132,12 @@ ivm_status ivm__enforce_present(ivm__arena *scratch, const ivm_fact *fact, ivm_e
 {
     ivm__arena_mark mark = ivm__arena_here(scratch);
     ivm_status status = IVM_OK;
+    ivm__cancel cancel = ivm__engine_cancel_of(fact->engine);
     for (uint32_t next = 0; status == IVM_OK;) {
         ivm__chunk *chunk;
-        if (ivm__store_chunk(&fact->child->store, scratch, IVM__READ_CUR, &next, &chunk) != IVM_OK) {
+        if (ivm__cancel_asked(&cancel)) {
+            status = ivm__fail_cancelled(error);
+        } else if (ivm__store_chunk(&fact->child->store, scratch, IVM__READ_CUR, &next, &chunk) != IVM_OK) {
             status = ivm__fail_memory(error);
         } else if (!chunk) {
             break;

@@ -211,7 +211,8 @@ static ivm_status take_up(ivm_fact *fact, ivm_error *error)
     if (ivm__fact_keeps_waiting(fact) && ivm__fact_hops_make(fact) != IVM_OK) {
         return ivm__fail_memory(error);
     }
-    return ivm__track_needed(fact) ? ivm__track_make(fact, error) : IVM_OK;
+    ivm__cancel cancel = ivm__engine_cancel_of(fact->engine);
+    return ivm__track_needed(fact) ? ivm__track_make(fact, &cancel, error) : IVM_OK;
 }
 
 static void publish(ivm_fact *fact)

@@ -3,6 +3,7 @@
  * Rows are linked in blocks: hashes first and slots prefetched, a block ahead, then the rows that the slots point to, then each is linked. They
  * are unlinked likewise, no block ahead. Few rows go through several indexes side by side, so that a block is so many pairs of a row and an
  * index. Cost: a few cache misses a row and index that all wait together: a third of what they cost one by one. */
+#include "cancel.h"
 #include "cover.h"
 #include "index_inside.h"
 
@@ -184,12 +185,12 @@ void ivm__indexes_unlink_rows(ivm__index *first, const ivm__row_id *rows, uint32
     }
 }
 
-/* The next rows from *next on that stand in the store. */
+/* Of the next rows from *next on, IVM__ROWS_UNASKED at most, those that stand in the store. */
 static uint32_t linked_next(const ivm__store *store, ivm__row_id *next, ivm__row_id *rows)
 {
     uint32_t count = 0;
-    ivm__row_id row = *next;
-    for (; row < store->rows_end && count < BLOCK_ROWS; row++) {
+    ivm__row_id row = *next, end = store->rows_end - row < IVM__ROWS_UNASKED ? store->rows_end : row + IVM__ROWS_UNASKED;
+    for (; row < end && count < BLOCK_ROWS; row++) {
         rows[count] = row;
         count += ivm__row_is_linked(ivm__store_row(store, row));
     }
@@ -207,7 +208,7 @@ static ivm_status slots_ahead(ivm__index *index, uint32_t count, uint64_t linked
 }
 
 /* Links all rows that stand in the store, those gone in the step under way too, and makes room for those that are reserved. */
-static ivm_status fill(ivm__index *index)
+static ivm_status fill(ivm__index *index, const ivm__cancel *cancel)
 {
     const ivm__store *store = index->store;
     ivm__row_id rows[BLOCK_ROWS], next = 0;
@@ -215,10 +216,15 @@ static ivm_status fill(ivm__index *index)
     if (index->unique) {
         IVM_TRY(ivm__slots_reserve_at_once(index, all, all));
     }
-    for (uint32_t count; (count = linked_next(store, &next, rows)) > 0; linked += count) {
+    while (next < store->rows_end) {
+        uint32_t count = linked_next(store, &next, rows);
+        if (cancel && ivm__cancel_asked(cancel)) {
+            return IVM_CANCELLED;
+        }
         IVM_TRY(slots_ahead(index, count, linked, all > linked ? all - linked : 0));
         IVM_TRY(index->unique ? IVM_OK : ivm__lists_reserve(index, count));
         ivm__index_link_rows(index, rows, count);
+        linked += count;
     }
     return ivm__index_reserve(index, store->reserved);
 }
@@ -241,13 +247,19 @@ ivm__index *ivm__store_index_find(const ivm__store *store, const uint32_t *colum
 
 ivm_status ivm__store_index(ivm__store *store, const uint32_t *columns, uint32_t columns_count, bool unique, ivm__index **index)
 {
+    return ivm__store_index_unless(store, columns, columns_count, unique, NULL, index);
+}
+
+ivm_status ivm__store_index_unless(ivm__store *store, const uint32_t *columns, uint32_t columns_count, bool unique,
+                                   const ivm__cancel *cancel, ivm__index **index)
+{
     *index = ivm__store_index_find(store, columns, columns_count);
     if (*index) {
         return IVM_OK;
     }
     ivm__index *made;
     IVM_TRY(ivm__index_create(store, columns, columns_count, unique, &made));
-    ivm_status status = fill(made);
+    ivm_status status = fill(made, cancel);
     if (status != IVM_OK) {
         ivm__index_free(made);
         return status;

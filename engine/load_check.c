@@ -28,12 +28,14 @@ static ivm_status chunk_compare(ivm__arena *scratch, const ivm__chunk *chunk, co
     return IVM_OK;
 }
 
-static ivm_status keys_compare(ivm__arena *scratch, const ivm__zset *keys, const ivm__zset *in, bool *same)
+static ivm_status keys_compare(const ivm__step *step, const ivm__zset *keys, const ivm__zset *in, bool *same)
 {
+    ivm__arena *scratch = step->scratch;
     *same = keys->store.rows_live == in->store.rows_live;
     for (uint32_t next = 0; *same;) {
         ivm__arena_mark mark = ivm__arena_here(scratch);
         ivm__chunk *chunk;
+        IVM_TRY(ivm__step_poll(step));
         IVM_TRY(ivm__store_chunk(&keys->store, scratch, IVM__READ_CUR, &next, &chunk));
         if (!chunk) {
             break;
@@ -54,9 +56,9 @@ static ivm_status kept_check(ivm__step *step, const ivm_fact *fact)
         return IVM_OUT_OF_MEMORY;
     }
     ivm__fact_child_columns(fact, columns);
-    ivm_status status = ivm__track_remake(fact, &fact->child->store, columns, &counted);
+    ivm_status status = ivm__track_remake(fact, &fact->child->store, columns, &step->cancel, &counted);
     if (status == IVM_OK) {
-        status = keys_compare(step->scratch, &fact->track->waiting, &counted->waiting, &same);
+        status = keys_compare(step, &fact->track->waiting, &counted->waiting, &same);
     }
     ivm__track_discard(step->engine, counted);
     if (status == IVM_OVERFLOW || (status == IVM_OK && !same)) {
@@ -96,13 +98,15 @@ static ivm_status absent_check(ivm__arena *scratch, const ivm__chunk *absent, ab
     return IVM_OK;
 }
 
-static ivm_status absence_check(ivm__arena *scratch, const ivm__zset *keys, absence *it)
+static ivm_status absence_check(const ivm__step *step, const ivm__zset *keys, absence *it)
 {
+    ivm__arena *scratch = step->scratch;
     it->sound = true;
     for (uint32_t next = 0; it->sound;) {
         ivm__arena_mark mark = ivm__arena_here(scratch);
         ivm__chunk *chunk;
         const ivm__chunk *absent;
+        IVM_TRY(ivm__step_poll(step));
         IVM_TRY(ivm__store_chunk(&keys->store, scratch, IVM__READ_CUR, &next, &chunk));
         if (!chunk) {
             break;
@@ -122,7 +126,7 @@ static ivm_status lost_check(ivm__step *step, const ivm_fact *fact)
     const ivm__track *track = fact->track;
     const ivm__zset *waiting = track->waiting.whole ? &track->waiting : NULL, *keys = track->held.whole ? &track->held : waiting;
     absence it = { .fact = fact, .waiting = waiting };
-    IVM_TRY(absence_check(step->scratch, keys, &it));
+    IVM_TRY(absence_check(step, keys, &it));
     bool all = !waiting || it.count == waiting->store.rows_live;
     return it.sound && all ? IVM_OK : fact_fail(step, fact, "keys are said to wait or to be held that are not, or cannot be so");
 }
@@ -143,7 +147,7 @@ ivm_status ivm__fact_check_loaded(ivm__step *step, ivm_fact *fact)
         status = fact->child->transient ? lost_check(step, fact) : kept_check(step, fact);
     }
     ivm__arena_back(step->scratch, mark);
-    return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(step->error) : status;
+    return ivm__step_status(step, status);
 }
 
 /* ---- Tables ----------------------------------------------------------------------------------------------------------------------------- */
@@ -174,9 +178,7 @@ ivm_status ivm__table_check_loaded(ivm__step *step, const ivm_table *table, bool
     if (!rows) {
         return IVM_OK;
     }
-    if (ivm__transient_waiting(step, table, &waiting) != IVM_OK) {
-        return ivm__fail_memory(step->error);
-    }
+    IVM_TRY(ivm__step_status(step, ivm__transient_waiting(step, table, &waiting)));
     bool all = waiting.store.rows_live == rows;
     ivm__zset_deinit(&waiting);
     return all ? IVM_OK : table_fail(step, table, "a row is kept that waits for nothing");
@@ -189,9 +191,7 @@ ivm_status ivm__view_check_loaded(ivm__step *step, const ivm_view *view, uint32_
     for (uint32_t i = 0; i < ivm__pendings_count(view); i++) {
         const ivm__pending *it = &view->pending[i];
         ivm__row_id wrong;
-        if (ivm__pending_check(it, step, &wrong) != IVM_OK) {
-            return ivm__fail_memory(step->error);
-        }
+        IVM_TRY(ivm__step_status(step, ivm__pending_check(it, step, &wrong)));
         if (wrong != IVM__ROW_NONE) {
             return ivm__fail(step->error, IVM_CORRUPT, "pending %u.%u, row %u: view %s: what was in %s before it cannot be", nth, i, wrong,
                              view->name, it->source.table ? it->source.table->name : it->source.view->name);

@@ -185,7 +185,7 @@ static ivm_status rows_read(const ivm_table *table, ivm__step *step, ivm__feed *
 ivm_status ivm__table_rows_index(const ivm_table *table, ivm__step *step, ivm__table_rows *made)
 {
     if (table->key_count) {
-        return ivm__store_index(&made->store, table->key, table->key_count, true, &made->key_index);
+        return ivm__step_index(step, &made->store, table->key, table->key_count, true, &made->key_index);
     }
     if ((!table->allow_negative && !table->transient) || made->store.rows_live == 0) {
         return IVM_OK;
@@ -195,7 +195,8 @@ ivm_status ivm__table_rows_index(const ivm_table *table, ivm__step *step, ivm__t
     for (uint32_t c = 0; columns && c < table->columns_count; c++) {
         columns[c] = c;
     }
-    ivm_status status = columns ? ivm__store_index(&made->store, columns, table->columns_count, true, &made->whole) : IVM_OUT_OF_MEMORY;
+    ivm_status status =
+        columns ? ivm__step_index(step, &made->store, columns, table->columns_count, true, &made->whole) : IVM_OUT_OF_MEMORY;
     ivm__arena_back(step->scratch, mark);
     return status;
 }

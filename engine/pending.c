@@ -164,7 +164,7 @@ void ivm__pendings_undo(ivm_view *view)
 /* ---- Refreshing ------------------------------------------------------------------------------------------------------------------- */
 
 /* An index of the source's store in which equal rows have one key. A table whose rows changed has one; of a view's rows there may be none. */
-static ivm_status index_of(ivm__source source, ivm__arena *scratch, ivm__index **index)
+static ivm_status index_of(ivm__source source, ivm__step *step, ivm__index **index)
 {
     ivm__store *store = ivm__source_store(source);
     *index = source.table ? (source.table->key_index ? source.table->key_index : source.table->whole) : NULL;
@@ -172,16 +172,16 @@ static ivm_status index_of(ivm__source source, ivm__arena *scratch, ivm__index *
         return IVM_OK;
     }
     uint32_t columns_count = store->layout->columns_count;
-    ivm__arena_mark mark = ivm__arena_here(scratch);
-    uint32_t *columns = ivm__arena_allocate(scratch, columns_count * sizeof *columns);
+    ivm__arena_mark mark = ivm__arena_here(step->scratch);
+    uint32_t *columns = ivm__arena_allocate(step->scratch, columns_count * sizeof *columns);
     if (!columns) {
         return IVM_OUT_OF_MEMORY;
     }
     for (uint32_t c = 0; c < columns_count; c++) {
         columns[c] = c;
     }
-    ivm_status status = ivm__store_index(store, columns, columns_count, source.view != NULL, index);
-    ivm__arena_back(scratch, mark);
+    ivm_status status = ivm__step_index(step, store, columns, columns_count, source.view != NULL, index);
+    ivm__arena_back(step->scratch, mark);
     return status;
 }
 
@@ -193,16 +193,14 @@ static ivm_status lay(const ivm__pending *it, ivm__step *step)
         ivm__store_lay_from(store, it->first);
         return IVM_OK;
     }
-    IVM_TRY(index_of(it->source, step->scratch, &index));
+    IVM_TRY(index_of(it->source, step, &index));
     return ivm__store_lay_delta(store, index, &it->rows.store, step->scratch);
 }
 
 ivm_status ivm__pendings_lay(ivm_view *view, ivm__step *step)
 {
     for (uint32_t i = 0; i < ivm__pendings_count(view); i++) {
-        if (lay(&view->pending[i], step) != IVM_OK) {
-            return ivm__fail_memory(step->error);
-        }
+        IVM_TRY(ivm__step_status(step, lay(&view->pending[i], step)));
     }
     return IVM_OK;
 }
@@ -245,6 +243,7 @@ static ivm_status keys_check(const ivm__pending *it, ivm__step *step, ivm__row_i
     ivm_status status =
         ivm__row_order_init(&order, step->memory, &delta, table->key, table->key_count, IVM__SORT_BYTES_DEFAULT); /* of a key as one */
     status = words ? status : IVM_OUT_OF_MEMORY;
+    order.sorter.cancel = &step->cancel;
     while (status == IVM_OK && (status = ivm__row_order_next(&order, 64, rows, changes, &count)) == IVM_OK && count) {
         for (uint32_t i = 0; i < count; i++) {
             const uint8_t *row = ivm__row_pages_at(&delta, rows[i]);
@@ -255,7 +254,7 @@ static ivm_status keys_check(const ivm__pending *it, ivm__step *step, ivm__row_i
         }
     }
     ivm__row_order_deinit(&order);
-    return status;
+    return status == IVM_CANCELLED ? ivm__fail_cancelled(step->error) : status;
 }
 
 ivm_status ivm__pending_check(const ivm__pending *it, ivm__step *step, ivm__row_id *wrong)
@@ -269,7 +268,7 @@ ivm_status ivm__pending_check(const ivm__pending *it, ivm__step *step, ivm__row_
         return IVM_OK;
     }
     ivm__arena_mark mark = ivm__arena_here(step->scratch);
-    ivm_status status = index_of(it->source, step->scratch, &index);
+    ivm_status status = index_of(it->source, step, &index);
     if (status == IVM_OK) {
         ivm__weight most = table && table->key_count ? 1 : INT64_MAX;
         status = ivm__store_lay_check(store, index, delta, any_sign ? INT64_MIN : 0, most, step->scratch, wrong);

@@ -41,10 +41,20 @@ static inline ivm_status ivm__step_poll(const ivm__step *step)
     return ivm__cancel_poll(&step->cancel, step->error);
 }
 
-/* What a step fails with: a lack of memory is told here, all else was told where it came to be. */
+/* The store's index over these columns, made if there is none (store.h); what it fails with but for memory is told. */
+static inline ivm_status ivm__step_index(const ivm__step *step, ivm__store *store, const uint32_t *columns, uint32_t columns_count,
+                                         bool unique, struct ivm__index **index)
+{
+    ivm_status status = ivm__store_index_unless(store, columns, columns_count, unique, &step->cancel, index);
+    return status == IVM_CANCELLED ? ivm__fail_cancelled(step->error) : status;
+}
+
+/* What a step fails with: a lack of memory is told here, and that it was cancelled once more; all else was told where it came to be. */
 static inline ivm_status ivm__step_status(const ivm__step *step, ivm_status status)
 {
-    return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(step->error) : status;
+    return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(step->error)
+           : status == IVM_CANCELLED   ? ivm__fail_cancelled(step->error)
+                                       : status;
 }
 
 /* How a step in which all of a source is its delta reads it. */

@@ -13,7 +13,6 @@
 #define WINDOW_SMALL 4096u /* with less memory than that it is given up */
 #define SAMPLED_PER_WINDOW 32u
 #define PREFETCH_AHEAD 12u
-#define ROWS_UNASKED 4096u
 
 static const uint8_t *row_at(const ivm__row_order *order, ivm__row_id row)
 {
@@ -67,7 +66,7 @@ static ivm_status bounds_make(ivm__row_order *order)
     }
     order->bounds_capacity = (uint32_t)windows;
     sample_take(order, (uint32_t)wanted);
-    ivm__row_sorter_sort(&order->sorter, order->entries, order->count);
+    IVM_TRY(ivm__row_sorter_sort(&order->sorter, order->entries, order->count));
     for (uint64_t i = 1, last = 0; i < windows; i++) {
         uint64_t place = i * order->count / windows;
         while (place < order->count && order->entries[place].equal) {
@@ -138,11 +137,11 @@ static ivm__weight entry_weight(const ivm__row_order *order, const ivm__row_entr
     return entry->sum ? order->sums[entry->sum - 1] : ivm__row_pages_weight(&order->sorter.rows, entry->row, row_at(order, entry->row));
 }
 
-/* The first entry and those equal to it: *end is behind the last. */
-static ivm__weight group_weight(const ivm__row_order *order, uint32_t first, uint32_t *end)
+/* The first entry and those equal to it: *end is behind the last. Where the sorter finds the call cancelled it says nothing. */
+static ivm__weight group_weight(ivm__row_order *order, uint32_t first, uint32_t *end)
 {
     ivm__weight weight = entry_weight(order, &order->entries[first]);
-    for (*end = first + 1; *end < order->count && order->entries[*end].equal; ++*end) {
+    for (*end = first + 1; *end < order->count && order->entries[*end].equal && !ivm__row_sorter_ends(&order->sorter, *end); ++*end) {
         weight += entry_weight(order, &order->entries[*end]);
     }
     return weight;
@@ -158,7 +157,8 @@ static ivm_status equals_merge(ivm__row_order *order)
         ivm__row_entry entry = order->entries[first];
         ivm__weight weight = group_weight(order, first, &end);
         bool summed = end - first > 1 || entry.sum;
-        if (summed && sums_count == sums_capacity) {
+        status = order->sorter.cancelled ? IVM_CANCELLED : IVM_OK;
+        if (status == IVM_OK && summed && sums_count == sums_capacity) {
             status = ivm__grow(order->memory, (void **)&sums, &sums_capacity, sums_count + 1ull, sizeof *sums);
         }
         if (status != IVM_OK) {
@@ -184,7 +184,7 @@ static ivm_status equals_merge(ivm__row_order *order)
 /* The window is full and more rows are to come: room is made, and where equal rows alone make too little the window ends earlier. */
 static ivm_status window_cut(ivm__row_order *order, limit *upper, bool *cut)
 {
-    ivm__row_sorter_sort(&order->sorter, order->entries, order->count);
+    IVM_TRY(ivm__row_sorter_sort(&order->sorter, order->entries, order->count));
     IVM_TRY(equals_merge(order));
     if (order->count > order->capacity / 4 * 3) {
         order->count = order->capacity / 2;
@@ -204,7 +204,7 @@ static ivm_status window_fill(ivm__row_order *order)
     order->count = order->at = order->sums_count = 0;
     for (ivm__row_id row = rows->first; row < rows->end; row++) {
         const uint8_t *at = row_at(order, row);
-        if (row % ROWS_UNASKED == 0 && order->cancel && ivm__cancel_asked(order->cancel)) {
+        if (ivm__row_sorter_ends(&order->sorter, row)) {
             return IVM_CANCELLED;
         }
         if (!ivm__row_pages_has(at)) {
@@ -222,7 +222,7 @@ static ivm_status window_fill(ivm__row_order *order)
         }
         order->entries[order->count++] = (ivm__row_entry){ .image = image, .row = row };
     }
-    ivm__row_sorter_sort(&order->sorter, order->entries, order->count);
+    IVM_TRY(ivm__row_sorter_sort(&order->sorter, order->entries, order->count));
     order->bound += bounded && !cut;
     order->some = true;
     order->lower = upper.row;
@@ -243,6 +243,9 @@ ivm_status ivm__row_order_next(ivm__row_order *order, uint32_t capacity, ivm__ro
         }
         uint32_t first = order->at;
         ivm__weight weight = group_weight(order, first, &order->at);
+        if (ivm__unlikely(order->sorter.cancelled)) {
+            return IVM_CANCELLED;
+        }
         if (!ivm__weight_fits(weight)) {
             return IVM_OVERFLOW;
         }

@@ -6,7 +6,6 @@
 #ifndef IVM__ROW_ORDER_H
 #define IVM__ROW_ORDER_H
 
-#include "cancel.h"
 #include "row_sort.h"
 
 #define IVM__SORT_BYTES_DEFAULT ((size_t)64 << 20) /* two million rows a window */
@@ -20,13 +19,13 @@ typedef struct ivm__row_order {
     uint32_t sums_count, sums_capacity;
     ivm__row_id *bounds; /* rows that windows end at, ascending; the last has no bound */
     uint32_t bounds_count, bounds_capacity, bound;
-    ivm__row_id lower;         /* windows before the present one end with this row */
-    bool some, done;           /* there is one; there are no more windows */
-    const ivm__cancel *cancel; /* of whom it is used by; NULL: nobody asks */
+    ivm__row_id lower; /* windows before the present one end with this row */
+    bool some, done;   /* there is one; there are no more windows */
 } ivm__row_order;
 
 /* The rows must stay while the order is used. `columns` NULL: the first `columns_count`. At most `sort_bytes` are held, and half as much again
- * where many rows are equal; less memory at hand than that makes windows smaller. Deinit it, whatever the outcome. */
+ * where many rows are equal; less memory at hand than that makes windows smaller. Deinit it, whatever the outcome. Who may be cancelled then sets
+ * sorter.cancel. */
 ivm_status ivm__row_order_init(ivm__row_order *order, ivm__memory *memory, const ivm__row_pages *rows, const uint32_t *columns,
                                uint32_t columns_count, size_t sort_bytes) IVM_MUST_CHECK;
 /* The next rows and their weights; *count 0: there are no more. Overflow where equal rows weigh more than an int64 together; cancelled, of which no error

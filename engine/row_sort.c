@@ -132,10 +132,10 @@ static inline bool before_by_row(const ivm__row_sorter *sorter, const ivm__row_e
 
 #define INSERTED 8u
 
-__attribute__((always_inline)) static inline void runs_insert(const ivm__row_sorter *sorter, ivm__row_entry *entries, uint32_t count,
+__attribute__((always_inline)) static inline void runs_insert(ivm__row_sorter *sorter, ivm__row_entry *entries, uint32_t count,
                                                               uint32_t from, before *is_before)
 {
-    for (uint32_t i = 1; i < count; i++) {
+    for (uint32_t i = 1; i < count && !ivm__row_sorter_ends(sorter, i); i++) {
         ivm__row_entry entry = entries[i];
         uint32_t at = i;
         for (; at % INSERTED && is_before(sorter, &entry, &entries[at - 1], from); at--) {
@@ -146,11 +146,11 @@ __attribute__((always_inline)) static inline void runs_insert(const ivm__row_sor
 }
 
 /* entries[0..middle) and [middle..count), each in order, become one in `to`. */
-__attribute__((always_inline)) static inline void runs_merge(const ivm__row_sorter *sorter, const ivm__row_entry *entries, uint32_t middle,
+__attribute__((always_inline)) static inline void runs_merge(ivm__row_sorter *sorter, const ivm__row_entry *entries, uint32_t middle,
                                                              uint32_t count, ivm__row_entry *to, uint32_t from, before *is_before)
 {
     uint32_t a = 0, b = middle;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && !ivm__row_sorter_ends(sorter, i); i++) {
         bool second = b < count && (a == middle || is_before(sorter, &entries[b], &entries[a], from));
         to[i] = entries[second ? b : a];
         a += !second;
@@ -186,7 +186,7 @@ static void sort_by_image(ivm__row_sorter *sorter, ivm__row_entry *entries, uint
 static void sort_by_row(ivm__row_sorter *sorter, ivm__row_entry *entries, uint32_t count, uint32_t from)
 {
     entries_merge(sorter, entries, count, from, before_by_row);
-    for (uint32_t i = 1; i < count; i++) {
+    for (uint32_t i = 1; i < count && !ivm__row_sorter_ends(sorter, i); i++) {
         entries[i].equal = !before_by_row(sorter, &entries[i - 1], &entries[i], from);
     }
 }
@@ -222,7 +222,7 @@ static void sort_by_radix(ivm__row_sorter *sorter, ivm__row_entry *entries, uint
     if (!bytes_count(sorter, entries, count)) {
         return;
     }
-    for (uint32_t byte = 0; byte < 8; byte++) {
+    for (uint32_t byte = 0; byte < 8 && !ivm__row_sorter_ends(sorter, 0); byte++) {
         uint32_t *starts = sorter->counts[byte], start = 0;
         if (starts[in[0].image >> 8 * byte & 0xff] == count) {
             continue;
@@ -244,9 +244,9 @@ static void sort_by_radix(ivm__row_sorter *sorter, ivm__row_entry *entries, uint
 
 /* ---- Columns ---------------------------------------------------------------------------------------------------------------------------- */
 
-static void images_fill(const ivm__row_sorter *sorter, ivm__row_entry *entries, uint32_t count, uint32_t column, uint32_t byte)
+static void images_fill(ivm__row_sorter *sorter, ivm__row_entry *entries, uint32_t count, uint32_t column, uint32_t byte)
 {
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && !ivm__row_sorter_ends(sorter, i); i++) {
         if (i + PREFETCH_AHEAD < count) {
             __builtin_prefetch(ivm__row_pages_at(&sorter->rows, entries[i + PREFETCH_AHEAD].row));
         }
@@ -255,13 +255,13 @@ static void images_fill(const ivm__row_sorter *sorter, ivm__row_entry *entries, 
 }
 
 /* Whether all rows have what the first has in the column; equal texts are one. */
-static bool column_is_one(const ivm__row_sorter *sorter, const ivm__row_entry *entries, uint32_t count, uint32_t column)
+static bool column_is_one(ivm__row_sorter *sorter, const ivm__row_entry *entries, uint32_t count, uint32_t column)
 {
     const ivm__layout *layout = sorter->rows.layout;
     const uint8_t *first = ivm__row_pages_at(&sorter->rows, entries[0].row);
     bool null = ivm__row_is_null(layout, first, column);
     ivm__wide cell = cell_of(layout, first, column);
-    for (uint32_t i = 1; i < count; i++) {
+    for (uint32_t i = 1; i < count && !ivm__row_sorter_ends(sorter, i); i++) {
         const uint8_t *at = ivm__row_pages_at(&sorter->rows, entries[i].row);
         if (ivm__row_is_null(layout, at, column) != null || cell_of(layout, at, column) != cell) {
             return false;
@@ -271,12 +271,12 @@ static bool column_is_one(const ivm__row_sorter *sorter, const ivm__row_entry *e
 }
 
 /* How many bytes the texts of all rows begin with, of which `known` are so at least but where one is shorter. */
-static uint32_t beginning_of(const ivm__row_sorter *sorter, const ivm__row_entry *entries, uint32_t count, uint32_t column, uint32_t known)
+static uint32_t beginning_of(ivm__row_sorter *sorter, const ivm__row_entry *entries, uint32_t count, uint32_t column, uint32_t known)
 {
     const ivm__layout *layout = sorter->rows.layout;
     const ivm__text *first = text_of(layout, ivm__row_pages_at(&sorter->rows, entries[0].row), column);
     uint32_t shared = first->size;
-    for (uint32_t i = 1; i < count && shared > known; i++) {
+    for (uint32_t i = 1; i < count && shared > known && !ivm__row_sorter_ends(sorter, i); i++) {
         const ivm__text *text = text_of(layout, ivm__row_pages_at(&sorter->rows, entries[i].row), column);
         uint32_t at = known, end = text->size < shared ? text->size : shared;
         for (; at + 8 <= end && memcmp(text->bytes + at, first->bytes + at, 8) == 0; at += 8) {
@@ -297,7 +297,7 @@ static void entries_sort(ivm__row_sorter *sorter, ivm__row_entry *entries, uint3
 
 /* Of the rows of one image here, what comes next: the next column, or a string's bytes after those that it begins with in all of them. False:
  * nothing that images tell. */
-static bool place_next(const ivm__row_sorter *sorter, const ivm__row_entry *entries, uint32_t count, place *at)
+static bool place_next(ivm__row_sorter *sorter, const ivm__row_entry *entries, uint32_t count, place *at)
 {
     uint32_t column = column_at(sorter, at->i);
     ivm_type type = sorter->rows.layout->types[column];
@@ -337,7 +337,7 @@ static void entries_sort(ivm__row_sorter *sorter, ivm__row_entry *entries, uint3
     } else {
         sort_by_radix(sorter, entries, count);
     }
-    for (uint32_t first = 0, end; first < count; first = end) {
+    for (uint32_t first = 0, end; first < count && !ivm__row_sorter_ends(sorter, 0); first = end) {
         for (end = first + 1; end < count && entries[end].image == entries[first].image; end++) {
         }
         if (end + PREFETCH_AHEAD + 1 < count && entries[end + PREFETCH_AHEAD].image == entries[end + PREFETCH_AHEAD + 1].image) {
@@ -350,7 +350,7 @@ static void entries_sort(ivm__row_sorter *sorter, ivm__row_entry *entries, uint3
     }
 }
 
-void ivm__row_sorter_sort(ivm__row_sorter *sorter, ivm__row_entry *entries, uint32_t count)
+ivm_status ivm__row_sorter_sort(ivm__row_sorter *sorter, ivm__row_entry *entries, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         entries[i].equal = i > 0 && !sorter->columns_count;
@@ -358,4 +358,5 @@ void ivm__row_sorter_sort(ivm__row_sorter *sorter, ivm__row_entry *entries, uint
     if (sorter->columns_count) {
         entries_sort(sorter, entries, count, (place){ 0, 0, 0 });
     }
+    return sorter->cancelled ? IVM_CANCELLED : IVM_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef IVM__ROW_SORT_H
 #define IVM__ROW_SORT_H
 
+#include "cancel.h"
 #include "store.h"
 
 /* Rows in pages: a store's between steps, or a snapshot's. Borrowed. */
@@ -44,8 +45,10 @@ typedef struct ivm__row_sorter {
     ivm__row_pages rows;
     const uint32_t *columns; /* that rows ascend by; NULL: the first columns_count */
     uint32_t columns_count;
-    ivm__row_entry *other;   /* room for as many entries as are sorted at once */
-    uint32_t counts[8][256]; /* of the bytes of images */
+    ivm__row_entry *other;     /* room for as many entries as are sorted at once */
+    const ivm__cancel *cancel; /* of whom it is used by; NULL: nobody asks */
+    bool cancelled;            /* a look found so: the order of entries, and which are equal, says nothing any more */
+    uint32_t counts[8][256];   /* of the bytes of images */
 } ivm__row_sorter;
 
 /* <0, 0, >0: by the columns from the `from`-th of the order on, nulls last. */
@@ -53,7 +56,16 @@ int ivm__row_sorter_compare(const ivm__row_sorter *sorter, const uint8_t *a, con
 /* The image of the row's first column, which entries have that are given to be sorted. */
 uint64_t ivm__row_sorter_image(const ivm__row_sorter *sorter, const uint8_t *at);
 /* Cost: of a million entries some 20 ns each where first columns differ, 150 where these are strings; 10 to 20 more for each further column
- * that is looked at. Never more than n log n comparisons of rows. */
-void ivm__row_sorter_sort(ivm__row_sorter *sorter, ivm__row_entry *entries, uint32_t count);
+ * that is looked at. Never more than n log n comparisons of rows. Looks at `cancel` in every pass that reads rows, and between the others:
+ * IVM_CANCELLED, of which no error tells. */
+ivm_status ivm__row_sorter_sort(ivm__row_sorter *sorter, ivm__row_entry *entries, uint32_t count) IVM_MUST_CHECK;
+/* Whether a loop that has come to this row or entry is to end. */
+static inline bool ivm__row_sorter_ends(ivm__row_sorter *sorter, uint32_t at)
+{
+    if (at % IVM__ROWS_UNASKED == 0 && sorter->cancel && ivm__cancel_asked(sorter->cancel)) {
+        sorter->cancelled = true;
+    }
+    return sorter->cancelled;
+}
 
 #endif

@@ -57,7 +57,7 @@ ivm_status ivm__rows_save(ivm__sink *sink, ivm__arena *arena, const ivm__row_pag
     ivm__row_order order;
     ivm__row_chunk now = { .count = 1 };
     ivm_status status = ivm__row_order_init(&order, arena->memory, rows, shape->order, ivm__row_shape_order_count(shape), sort_bytes);
-    order.cancel = sink->cancel;
+    order.sorter.cancel = sink->cancel;
     while (status == IVM_OK && (status = ivm__row_order_next(&order, IVM__CHUNK_ROWS, now.ids, now.weights, &now.count)) == IVM_OK &&
            now.count) {
         status = ivm__rows_save_chunk(sink, arena, rows, shape, &now, &payload);

@@ -66,6 +66,7 @@ static ivm_status rows_note(ivm_snapshot *snapshot, ivm__row_order *order)
 static ivm_status rows_sort(ivm_snapshot *snapshot, const uint32_t *columns)
 {
     ivm__row_order order;
+    ivm__cancel cancel = ivm__cancel_from_now(&snapshot->engine->cancels);
     uint32_t columns_count = snapshot->shared.rows.layout->columns_count;
     snapshot->order_capacity = (uint32_t)snapshot->rows_count; /* said first, so that freeing gives the right size */
     snapshot->order = ivm__allocate(snapshot->memory, snapshot->order_capacity * sizeof *snapshot->order);
@@ -74,6 +75,7 @@ static ivm_status rows_sort(ivm_snapshot *snapshot, const uint32_t *columns)
     }
     ivm_status status =
         ivm__row_order_init(&order, snapshot->memory, &snapshot->shared.rows, columns, columns_count, IVM__SORT_BYTES_DEFAULT);
+    order.sorter.cancel = &cancel;
     if (status == IVM_OK) {
         status = rows_note(snapshot, &order);
     }
@@ -100,6 +102,7 @@ ivm_status ivm_snapshot_sort(ivm_snapshot *snapshot, ivm_error *error)
     if (status != IVM_OK) {
         ivm__snapshot_order_free(snapshot);
         return status == IVM_OUT_OF_MEMORY ? ivm__fail_memory(error)
+               : status == IVM_CANCELLED   ? ivm__fail_cancelled(error)
                                            : ivm__fail(error, status, "equal rows weigh more together than an int64 holds");
     }
     snapshot->rows_count = snapshot->order_count;

@@ -187,23 +187,45 @@ bool ivm__sorted_same_group(const ivm__sorted *sorted, ivm__ordered_key a, ivm__
 
 /* ---- Sorting -------------------------------------------------------------------------------------------------------------------------- */
 
-static void halves_merge(const ivm__sorted *sorted, const ivm__ordered_key *from, uint32_t half, uint32_t count, ivm__ordered_key *to)
+/* Two runs that become one: how far each has been read. */
+typedef struct halves {
+    uint32_t left, right, half, count;
+} halves;
+
+/* The next of both halves, from[0..half) and [half..count), up to number `end`. */
+static void halves_merge(const ivm__sorted *sorted, const ivm__ordered_key *from, halves *at, ivm__ordered_key *to, uint32_t end)
 {
-    uint32_t left = 0, right = half;
-    for (uint32_t i = 0; i < count; i++) {
+    uint32_t left = at->left, right = at->right, half = at->half, count = at->count;
+    for (uint32_t i = left + right - half; i < end; i++) {
         bool take_left = right == count || (left < half && ivm__sorted_compare(sorted, from[left], from[right]) <= 0);
         to[i] = from[take_left ? left++ : right++];
     }
+    at->left = left;
+    at->right = right;
 }
 
-void ivm__sorted_sort(const ivm__sorted *sorted, ivm__ordered_key *entries, ivm__ordered_key *spare, uint32_t count)
+static ivm_status run_merge(const ivm__sorted *sorted, const ivm__ordered_key *from, halves at, ivm__ordered_key *to,
+                            const ivm__cancel *cancel)
+{
+    for (uint32_t done = 0; done < at.count;) {
+        if (cancel && ivm__cancel_asked(cancel)) {
+            return IVM_CANCELLED;
+        }
+        done = at.count - done < IVM__ROWS_UNASKED ? at.count : done + IVM__ROWS_UNASKED;
+        halves_merge(sorted, from, &at, to, done);
+    }
+    return IVM_OK;
+}
+
+ivm_status ivm__sorted_sort(const ivm__sorted *sorted, ivm__ordered_key *entries, ivm__ordered_key *spare, uint32_t count,
+                            const ivm__cancel *cancel)
 {
     ivm__ordered_key *from = entries, *to = spare;
     for (uint64_t width = 1; width < count; width *= 2) {
         for (uint64_t first = 0; first < count; first += 2 * width) {
             uint64_t left = count - first;
-            halves_merge(sorted, from + first, (uint32_t)(left < width ? left : width), (uint32_t)(left < 2 * width ? left : 2 * width),
-                         to + first);
+            uint32_t half = (uint32_t)(left < width ? left : width), both = (uint32_t)(left < 2 * width ? left : 2 * width);
+            IVM_TRY(run_merge(sorted, from + first, (halves){ 0, half, half, both }, to + first, cancel));
         }
         ivm__ordered_key *swapped = from;
         from = to;
@@ -212,6 +234,7 @@ void ivm__sorted_sort(const ivm__sorted *sorted, ivm__ordered_key *entries, ivm_
     if (from != entries && count) {
         memcpy(entries, from, count * sizeof *entries);
     }
+    return IVM_OK;
 }
 
 /* ---- Paths ---------------------------------------------------------------------------------------------------------------------------- */
@@ -302,6 +325,11 @@ void ivm__sorted_remove(ivm__sorted *sorted, ivm__row_id row)
     assert(found && ivm__sorted_at(&path).group == row);
     (void)found;
     ivm__ordered_tree_remove(&sorted->tree, &path);
+}
+
+void ivm__sorted_clear(ivm__sorted *sorted)
+{
+    ivm__ordered_tree_free(&sorted->tree);
 }
 
 uint64_t ivm__sorted_bytes(const ivm__sorted *sorted)

@@ -8,6 +8,7 @@
 #ifndef IVM__SORTED_H
 #define IVM__SORTED_H
 
+#include "cancel.h"
 #include "ordered_tree.h"
 #include "store.h"
 
@@ -32,13 +33,17 @@ ivm__ordered_key ivm__sorted_entry(const ivm__sorted *sorted, ivm__row_id row);
 /* <0, 0, >0 */
 int ivm__sorted_compare(const ivm__sorted *sorted, ivm__ordered_key a, ivm__ordered_key b);
 bool ivm__sorted_same_group(const ivm__sorted *sorted, ivm__ordered_key a, ivm__ordered_key b);
-/* Puts entries in order; `spare` has room for as many. Of entries with cells unlike the rows are not looked at. Cost: n log n comparisons. */
-void ivm__sorted_sort(const ivm__sorted *sorted, ivm__ordered_key *entries, ivm__ordered_key *spare, uint32_t count);
+/* Puts entries in order; `spare` has room for as many. Of entries with cells unlike the rows are not looked at. Cost: n log n comparisons. IVM_CANCELLED,
+ * of which no error tells, where the call is cancelled (NULL: nobody asks): then some may be lost. */
+ivm_status ivm__sorted_sort(const ivm__sorted *sorted, ivm__ordered_key *entries, ivm__ordered_key *spare, uint32_t count,
+                            const ivm__cancel *cancel) IVM_MUST_CHECK;
 
 /* Puts a row in. Fails for memory alone, then nothing has changed. */
 ivm_status ivm__sorted_insert(ivm__sorted *sorted, ivm__ordered_key entry) IVM_MUST_CHECK;
 /* Takes a row out that is there. Cannot fail. */
 void ivm__sorted_remove(ivm__sorted *sorted, ivm__row_id row);
+/* Takes all rows out, whatever has become of them. Cost: a visit to each node. */
+void ivm__sorted_clear(ivm__sorted *sorted);
 /* Leads to the first row of the entry's group; false: there is none. */
 bool ivm__sorted_find_group(const ivm__sorted *sorted, ivm__ordered_key entry, ivm__ordered_path *path);
 /* On to the next row of whatever group; false: that was the last. */

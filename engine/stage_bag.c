@@ -12,6 +12,9 @@
 #include "staging.h"
 #include "weights.h"
 
+/* Put in without a look whether the push was cancelled, so that threads have work: some 5 ms of one. */
+#define CHUNKS_UNASKED 256u
+
 /* ---- Rows that come -------------------------------------------------------------------------------------------------------------- */
 
 void ivm__stage_put(ivm__store *store, const ivm__net *net, const uint32_t *rows, uint32_t count)
@@ -44,8 +47,14 @@ static ivm_status append(ivm__step *step, ivm_table *table)
 {
     const ivm__table_delta *delta = &table->delta;
     IVM_TRY(ivm__stage_reserve(step, table, delta->rows_count));
-    ivm_status status = ivm__store_put_chunks(&table->store, step->pool, step->scratch, delta->chunks, delta->chunks_count);
-    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+    for (uint32_t first = 0; first < delta->chunks_count; first += CHUNKS_UNASKED) {
+        uint32_t count = delta->chunks_count - first < CHUNKS_UNASKED ? delta->chunks_count - first : CHUNKS_UNASKED;
+        IVM_TRY(ivm__step_poll(step));
+        if (ivm__store_put_chunks(&table->store, step->pool, step->scratch, delta->chunks + first, count) != IVM_OK) {
+            return ivm__fail_memory(step->error);
+        }
+    }
+    return IVM_OK;
 }
 
 /* ---- Rows that go ---------------------------------------------------------------------------------------------------------------- */
@@ -161,8 +170,8 @@ static ivm_status whole_index(ivm__step *step, ivm_table *table)
     for (uint32_t c = 0; c < table->columns_count; c++) {
         columns[c] = c;
     }
-    ivm_status status = ivm__store_index(&table->store, columns, table->columns_count, table->allow_negative, &table->whole);
-    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+    ivm_status status = ivm__step_index(step, &table->store, columns, table->columns_count, table->allow_negative, &table->whole);
+    return ivm__step_status(step, status);
 }
 
 static ivm_status rows_add(ivm__step *step, const ivm__staging *staging, const uint32_t *live, uint32_t live_count)

@@ -107,6 +107,10 @@ ivm_status ivm__fail_memory(ivm_error *error)
                      (unsigned long long)refusal.bytes_asked);
 }
 
+#ifndef NDEBUG
+_Atomic uint64_t ivm__cancel_looks, ivm__cancel_looks_end;
+#endif
+
 ivm_status ivm__fail_cancelled(ivm_error *error)
 {
     return ivm__fail(error, IVM_CANCELLED, "cancelled: ivm_engine_cancel() was called");

@@ -256,6 +256,10 @@ void ivm__store_lift(ivm__store *store);
  * `unique`: no two rows of non-zero weight have one key (but a step's old and new row may stand side by side). */
 ivm_status ivm__store_index(ivm__store *store, const uint32_t *columns, uint32_t columns_count, bool unique,
                             struct ivm__index **index) IVM_MUST_CHECK;
+/* The same, given up where the call is cancelled (NULL: nobody asks): IVM_CANCELLED, of which no error tells, and there is no new index. */
+struct ivm__cancel;
+ivm_status ivm__store_index_unless(ivm__store *store, const uint32_t *columns, uint32_t columns_count, bool unique,
+                                   const struct ivm__cancel *cancel, struct ivm__index **index) IVM_MUST_CHECK;
 /* Frees every index but these (NULL: none) and the covers of those: nobody reads the store any more, and a term that does will make its own. */
 void ivm__store_indexes_drop(ivm__store *store, const struct ivm__index *kept, const struct ivm__index *kept_too);
 /* Frees every index made since this one was the newest, which is the first of store->indexes (NULL: since there was none). */

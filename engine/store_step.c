@@ -4,7 +4,7 @@
  *
  * Rows that the step appended are cut off by an undo; those it put under a free id have before = 0, which no other touched row has. Rows of weight 0 leave the indexes when the step
  * commits, but their texts and ids are given back one commit later: until then they are the changes that can be read.
- * Cost: a commit or undo visits the touched rows, an undo also the appended ones. */
+ * Cost: a commit or undo visits the touched rows, an undo also the appended ones; of a store that had none before the step it visits only texts. */
 #include "finder.h"
 #include "heavy.h"
 #include "index.h"
@@ -265,12 +265,28 @@ static void touch_undo(ivm__store *store, const ivm__touch *touch, leaving *undo
     }
 }
 
+/* Nothing stood before the step: indexes are emptied whole. */
+static void all_undo(ivm__store *store)
+{
+    for (ivm__row_id row = 0; store->layout->texts_count && row < store->rows_end; row++) {
+        ivm__store_texts_release(store, ivm__store_row(store, row));
+    }
+    for (ivm__index *index = store->indexes; index; index = index->next_of_store) {
+        ivm__index_clear(index);
+    }
+    store->rows_live = 0;
+}
+
 void ivm__store_undo(ivm__store *store)
 {
     assert(!store->laid);
     leaving undone = { .forgotten = true };
     ivm__store_overwritten_undo(store);
-    appended_undo(store, &undone);
+    if (store->step_end == 0) {
+        all_undo(store);
+    } else {
+        appended_undo(store, &undone);
+    }
     for (uint32_t i = store->touched_count; i-- > 0;) {
         touched_prefetch(store, i - PREFETCH_AHEAD); /* wraps past the count at the end */
         if (store->touched[i].row < store->step_end) {

@@ -51,6 +51,9 @@ static ivm_status orphans_add_rows(const ivm_fact *fact, ivm__arena *scratch, co
     while ((count = walk(child, &next, rows, weights)) > 0) {
         ivm__arena_mark mark = ivm__arena_here(scratch);
         ivm__chunk *keys;
+        if (child->cancel && ivm__cancel_asked(child->cancel)) {
+            return IVM_CANCELLED;
+        }
         IVM_TRY(ivm__track_rows(child, scratch, rows, weights, count, &keys));
         if (keys) {
             IVM_TRY(orphans_add(fact, scratch, keys, NULL));
@@ -129,7 +132,7 @@ static ivm_status parents_step(ivm__step *step, const ivm_fact *fact)
         IVM_TRY(parents_each(step, fact, split, IVM__FRESH, fresh_release));
     }
     if (split->gone > 0) {
-        IVM_TRY(ivm__track_reach(fact, step->scratch));
+        IVM_TRY(ivm__track_reach(fact, step));
         IVM_TRY(parents_each(step, fact, split, IVM__GONE, gone_wait));
     }
     return IVM_OK;
@@ -181,6 +184,7 @@ static ivm_status counts_step(ivm__step *step, const ivm_fact *fact)
 {
     ivm__key_source child;
     IVM_TRY(ivm__track_child(fact, step->scratch, &child));
+    child.cancel = &step->cancel;
     IVM_TRY(held_step(step, fact, &child));
     if (fact->trust != IVM_TRACKED) {
         return IVM_OK;
@@ -336,14 +340,15 @@ static ivm_status make(const ivm_fact *fact, const ivm__key_source *child, ivm__
     return IVM_OK;
 }
 
-ivm_status ivm__track_remake(const ivm_fact *fact, const ivm__store *store, const uint32_t *columns, ivm__track **made)
+ivm_status ivm__track_remake(const ivm_fact *fact, const ivm__store *store, const uint32_t *columns, const ivm__cancel *cancel,
+                             ivm__track **made)
 {
     assert(fact->track && fact->parent->store.touched_count == 0);
-    ivm__key_source child = { store, columns, fact->columns_count, fact->child->allow_negative, 0 };
+    ivm__key_source child = { store, columns, fact->columns_count, fact->child->allow_negative, 0, cancel };
     return make(fact, &child, made);
 }
 
-ivm_status ivm__track_make(ivm_fact *fact, ivm_error *error)
+ivm_status ivm__track_make(ivm_fact *fact, const ivm__cancel *cancel, ivm_error *error)
 {
     ivm__arena *scratch = &fact->engine->scratch;
     ivm__arena_mark mark = ivm__arena_here(scratch);
@@ -351,9 +356,13 @@ ivm_status ivm__track_make(ivm_fact *fact, ivm_error *error)
     assert(ivm__track_needed(fact) && !fact->track);
     ivm_status status = ivm__track_child(fact, scratch, &child);
     if (status == IVM_OK) {
+        child.cancel = cancel;
         status = make(fact, &child, &fact->track);
     }
     ivm__arena_back(scratch, mark);
+    if (status == IVM_CANCELLED) {
+        return ivm__fail_cancelled(error);
+    }
     if (status == IVM_OVERFLOW) {
         return ivm__track_overflow(fact, error);
     }

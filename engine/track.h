@@ -23,11 +23,11 @@ struct ivm__track; /* fact->track */
 /* Makes fact->track from what the tables hold: before the fact is published. For every tracked fact, and for the enforced ones that
  * ivm__track_needed() names. overflow (a key held too often), out_of_memory. */
 bool ivm__track_needed(const ivm_fact *fact);
-ivm_status ivm__track_make(ivm_fact *fact, ivm_error *error) IVM_MUST_CHECK;
+ivm_status ivm__track_make(ivm_fact *fact, const ivm__cancel *cancel, ivm_error *error) IVM_MUST_CHECK;
 void ivm__track_free(ivm_fact *fact); /* fact->track NULL is fine */
 /* The same for a child whose rows become those of `store`, with other ids; `columns`: the child's in it, in the order of the parent's key. Not in
  * use until ivm__track_replace() takes it, which cannot fail; or else it is discarded (NULL is fine). */
-ivm_status ivm__track_remake(const ivm_fact *fact, const ivm__store *store, const uint32_t *columns,
+ivm_status ivm__track_remake(const ivm_fact *fact, const ivm__store *store, const uint32_t *columns, const ivm__cancel *cancel,
                              struct ivm__track **made) IVM_MUST_CHECK;
 void ivm__track_replace(ivm_fact *fact, struct ivm__track *made);
 void ivm__track_discard(ivm_engine *engine, struct ivm__track *made);

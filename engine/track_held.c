@@ -24,7 +24,7 @@ ivm_status ivm__track_overflow(const ivm_fact *fact, ivm_error *error)
 }
 
 /* Rows that are put in while the store is laid over weigh nothing now, and their ids are no end to reach. */
-ivm_status ivm__track_reach(const ivm_fact *fact, ivm__arena *scratch)
+ivm_status ivm__track_reach(const ivm_fact *fact, const ivm__step *step)
 {
     ivm__track *track = fact->track;
     const ivm__store *store = &fact->child->store;
@@ -37,8 +37,9 @@ ivm_status ivm__track_reach(const ivm_fact *fact, ivm__arena *scratch)
     if (fact->child->transient || track->held_end == end) {
         return IVM_OK;
     }
-    IVM_TRY(ivm__track_child(fact, scratch, &child));
-    IVM_TRY(ivm__track_add(&child, ivm__track_standing, track->held_end, scratch, &track->held));
+    IVM_TRY(ivm__track_child(fact, step->scratch, &child));
+    child.cancel = &step->cancel;
+    IVM_TRY(ivm__track_add(&child, ivm__track_standing, track->held_end, step->scratch, &track->held));
     track->held_end = end;
     return IVM_OK;
 }
@@ -124,6 +125,7 @@ static ivm_status before_begin(const marks *it, ivm__zset *before)
     while ((count = ivm__split_rows(it->split, IVM__FRESH, &next, rows, NULL)) > 0) {
         ivm__arena_mark mark = ivm__arena_here(scratch);
         ivm__chunk *keys, *held;
+        IVM_TRY(ivm__step_poll(it->step));
         IVM_TRY(ivm__track_rows(&parent, scratch, rows, NULL, count, &keys));
         IVM_TRY(ivm__zset_add(before, scratch, keys, NULL, 1));
         IVM_TRY(ivm__track_weigh(&it->fact->track->held, scratch, keys, &held));
@@ -160,6 +162,7 @@ static ivm_status before_finish(const marks *it, ivm__zset *before)
     while ((count = ivm__track_changed(&child, &next, rows, weights)) > 0) {
         ivm__arena_mark mark = ivm__arena_here(scratch);
         ivm__chunk *changes;
+        IVM_TRY(ivm__step_poll(it->step));
         IVM_TRY(ivm__track_rows(&child, scratch, rows, weights, count, &changes));
         if (changes) {
             IVM_TRY(before_take(before, scratch, changes));
@@ -193,7 +196,7 @@ static ivm_status marks_of_fresh(marks *it)
 static ivm_status marks_of_refresh(marks *it)
 {
     assert(!it->fact->child->transient);
-    IVM_TRY(ivm__track_reach(it->fact, it->step->scratch));
+    IVM_TRY(ivm__track_reach(it->fact, it->step));
     if (it->split->fresh > 0) {
         IVM_TRY(marks_of_fresh(it));
     }

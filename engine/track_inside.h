@@ -18,8 +18,9 @@ typedef struct ivm__key_source {
     const ivm__store *store;
     const uint32_t *columns;
     uint32_t columns_count;
-    bool once;       /* a row counts once, whatever its weight */
-    ivm__row_id end; /* of those touched: the ones before it */
+    bool once;                 /* a row counts once, whatever its weight */
+    ivm__row_id end;           /* of those touched: the ones before it */
+    const ivm__cancel *cancel; /* of whom walks them; NULL: nobody asks */
 } ivm__key_source;
 
 /* The fact's child and parent as such. The child's columns lie in the arena. */
@@ -38,7 +39,7 @@ ivm_status ivm__track_chosen(ivm__arena *arena, const ivm__chunk *chunk, const u
 typedef uint32_t ivm__track_walk(const ivm__key_source *source, uint32_t *next, ivm__row_id *rows, ivm__weight *weights);
 ivm__track_walk ivm__track_standing, ivm__track_changed, ivm__track_touched;
 
-/* Adds the keys of all rows that the walk gives from `first` on. */
+/* Adds the keys of all rows that the walk gives from `first` on. IVM_CANCELLED: no error tells of it. */
 ivm_status ivm__track_add(const ivm__key_source *source, ivm__track_walk *walk, ivm__row_id first, ivm__arena *scratch,
                           ivm__zset *to) IVM_MUST_CHECK;
 
@@ -56,8 +57,8 @@ ivm_status ivm__track_weigh(const ivm__zset *in, ivm__arena *arena, const ivm__c
  * split they stand: in `touched`, or, past it, in `appended`. 0 at the end. */
 uint32_t ivm__split_rows(const ivm__split *split, ivm__fate fate, uint32_t *next, ivm__row_id *rows, uint32_t *places);
 
-/* held is there and covers all rows of the child. out_of_memory. */
-ivm_status ivm__track_reach(const ivm_fact *fact, ivm__arena *scratch) IVM_MUST_CHECK;
+/* held is there and covers all rows of the child. out_of_memory, or IVM_CANCELLED, of which no error tells. */
+ivm_status ivm__track_reach(const ivm_fact *fact, const ivm__step *step) IVM_MUST_CHECK;
 /* Fails with overflow, which names the fact: a count has left int64; or, in the second, only where one of the Z-set has. */
 ivm_status ivm__track_overflow(const ivm_fact *fact, ivm_error *error) IVM_MUST_CHECK;
 ivm_status ivm__track_fits(const ivm_fact *fact, const ivm__zset *counts, ivm_error *error) IVM_MUST_CHECK;

@@ -9,13 +9,13 @@ ivm_status ivm__track_child(const ivm_fact *fact, ivm__arena *arena, ivm__key_so
         return IVM_OUT_OF_MEMORY;
     }
     ivm__fact_child_columns(fact, columns);
-    *child = (ivm__key_source){ &fact->child->store, columns, fact->columns_count, fact->child->allow_negative, 0 };
+    *child = (ivm__key_source){ &fact->child->store, columns, fact->columns_count, fact->child->allow_negative, 0, NULL };
     return IVM_OK;
 }
 
 ivm__key_source ivm__track_parent(const ivm_fact *fact)
 {
-    return (ivm__key_source){ &fact->parent->store, fact->parent->key, fact->parent->key_count, false, 0 };
+    return (ivm__key_source){ &fact->parent->store, fact->parent->key, fact->parent->key_count, false, 0, NULL };
 }
 
 ivm_status ivm__track_keys(const ivm_fact *fact, ivm__zset *made)
@@ -181,6 +181,9 @@ ivm_status ivm__track_add(const ivm__key_source *source, ivm__track_walk *walk, 
     while ((count = walk(source, &next, rows, weights)) > 0) {
         ivm__arena_mark mark = ivm__arena_here(scratch);
         ivm__chunk *keys;
+        if (source->cancel && ivm__cancel_asked(source->cancel)) {
+            return IVM_CANCELLED;
+        }
         IVM_TRY(ivm__track_rows(source, scratch, rows, weights, count, &keys));
         if (keys) {
             IVM_TRY(ivm__zset_add(to, scratch, keys, NULL, 1));

@@ -136,7 +136,7 @@ static ivm_status whole_make(ivm__step *step, ivm_table *table)
     for (uint32_t c = 0; c < table->columns_count; c++) {
         columns[c] = c;
     }
-    return table->whole ? IVM_OK : ivm__store_index(&table->store, columns, table->columns_count, true, &table->whole);
+    return table->whole ? IVM_OK : ivm__step_index(step, &table->store, columns, table->columns_count, true, &table->whole);
 }
 
 /* Which of the chunk's rows wait: all of them, or those alone that come. */
@@ -264,7 +264,7 @@ static ivm_status climb(ivm__step *step, const ivm__hops *hops, uint32_t hop, co
     if (!at || !rows) {
         return IVM_OUT_OF_MEMORY;
     }
-    IVM_TRY(ivm__store_index(&child->store, fact->child_columns, fact->columns_count, false, &index));
+    IVM_TRY(ivm__step_index(step, &child->store, fact->child_columns, fact->columns_count, false, &index));
     IVM_TRY(ivm__index_keys(index, scratch, parents, fact->parent_columns, true, &keys));
     for (ivm__probe probe = { 0 }; probe.key < keys.rows_count;) {
         ivm__arena_mark mark = ivm__arena_here(scratch);
@@ -315,8 +315,11 @@ ivm_status ivm__transient_waiting(ivm__step *step, const ivm_table *table, ivm__
     IVM_TRY(ivm__zset_init(waiting, step->memory, step->texts, step->seed, table->store.layout));
     for (uint32_t next = 0;;) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
-        ivm__chunk *chunk;
-        ivm_status status = ivm__store_chunk(&table->store, step->scratch, IVM__READ_CUR, &next, &chunk);
+        ivm__chunk *chunk = NULL;
+        ivm_status status = ivm__step_poll(step);
+        if (status == IVM_OK) {
+            status = ivm__store_chunk(&table->store, step->scratch, IVM__READ_CUR, &next, &chunk);
+        }
         bool more = status == IVM_OK && chunk;
         if (more) {
             status = waiting_add(step, table, chunk, waiting);

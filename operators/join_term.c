@@ -223,10 +223,10 @@ static ivm_status index_prepare(const ivm__join_run *run, const ivm__join_probe 
 {
     const ivm__join_leaf *leaf = source->leaf;
     if (!ivm__leaf_is_bare(leaf) || source->store != ivm__source_store(leaf->bare)) {
-        return ivm__store_index(source->store, probe->place, probe->keys_count, false, &source->index);
+        return ivm__step_index(run->step, source->store, probe->place, probe->keys_count, false, &source->index);
     }
     if (ivm__likely(ivm__source_is_present(leaf->bare))) {
-        return ivm__store_index(source->store, probe->to, probe->keys_count, probe->unique, &source->index);
+        return ivm__step_index(run->step, source->store, probe->to, probe->keys_count, probe->unique, &source->index);
     }
     uint32_t *columns = ivm__arena_allocate(run->step->scratch, probe->keys_count * sizeof *columns);
     if (!columns) {
@@ -235,7 +235,7 @@ static ivm_status index_prepare(const ivm__join_run *run, const ivm__join_probe 
     for (uint32_t k = 0; k < probe->keys_count; k++) {
         columns[k] = ivm__source_column(leaf->bare, probe->to[k]);
     }
-    return ivm__store_index(source->store, columns, probe->keys_count, probe->unique, &source->index);
+    return ivm__step_index(run->step, source->store, columns, probe->keys_count, probe->unique, &source->index);
 }
 
 ivm_status ivm__join_source_prepare(const ivm__join_run *run, const ivm__join_probe *probe, uint8_t reading, ivm__probe_source *source)

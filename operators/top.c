@@ -88,16 +88,24 @@ static ivm__weight weight_after(const top *it, ivm__row_id row)
     return ivm__store_weight(&it->rows.store, row, IVM__READ_CUR);
 }
 
-static void changed_read(top *it)
+static ivm_status changed_read(top *it, const ivm__step *step)
 {
     ivm__row_id rows[64];
     ivm__weight weights[64];
     uint32_t next = 0, count;
     while ((count = ivm__store_changes(&it->rows.store, &next, 64, rows, weights)) > 0) {
+        IVM_TRY(ivm__step_poll(step));
         for (uint32_t i = 0; i < count; i++) {
             it->changed[it->changed_count++] = ivm__sorted_entry(&it->sorted, rows[i]);
         }
     }
+    return IVM_OK;
+}
+
+static ivm_status entries_sort(const top *it, const ivm__step *step, ivm__ordered_key *entries, ivm__ordered_key *spare, uint32_t count)
+{
+    ivm_status status = ivm__sorted_sort(&it->sorted, entries, spare, count, &step->cancel);
+    return status == IVM_OK ? IVM_OK : ivm__fail_cancelled(step->error);
 }
 
 /* The changed rows in order. */
@@ -114,8 +122,8 @@ static ivm_status changed_sort(top *it, ivm__step *step)
     if (!it->changed || !spare) {
         return IVM_OUT_OF_MEMORY;
     }
-    changed_read(it);
-    ivm__sorted_sort(&it->sorted, it->changed, spare, it->changed_count);
+    IVM_TRY(changed_read(it, step));
+    IVM_TRY(entries_sort(it, step, it->changed, spare, it->changed_count));
     ivm__arena_back(step->scratch, mark);
     return IVM_OK;
 }
@@ -170,6 +178,7 @@ static ivm_status partition_walk(top *it, ivm__step *step, const ivm__ordered_ke
             break;
         }
         if (read++ % PREFETCH_ROWS == 0) {
+            IVM_TRY(ivm__step_poll(step));
             rows_prefetch(it, &path);
         }
         ivm__weight old = weight_before(it, at.group), now = weight_after(it, at.group);
@@ -185,13 +194,14 @@ static ivm_status partition_walk(top *it, ivm__step *step, const ivm__ordered_ke
 }
 
 /* Partitions touched, as entries whose cell is the least row id changed in it and the number of rows changed, and whose group is where these
- * begin: in the order of ids, so that what is emitted comes in an order that the input gave. Returns how many. */
-static uint32_t partitions_read(const top *it, ivm__ordered_key *partitions)
+ * begin: in the order of ids, so that what is emitted comes in an order that the input gave. *partitions_count: how many. */
+static ivm_status partitions_read(const top *it, const ivm__step *step, ivm__ordered_key *partitions, uint32_t *partitions_count)
 {
     uint32_t count = 0;
     for (uint32_t first = 0, end; first < it->changed_count; first = end) {
         ivm__row_id least = it->changed[first].group;
         for (end = first + 1; end < it->changed_count; end++) {
+            IVM_TRY(end % IVM__CHUNK_ROWS == 0 ? ivm__step_poll(step) : IVM_OK);
             if (!ivm__sorted_same_group(&it->sorted, it->changed[first], it->changed[end])) {
                 break;
             }
@@ -199,7 +209,8 @@ static uint32_t partitions_read(const top *it, ivm__ordered_key *partitions)
         }
         partitions[count++] = (ivm__ordered_key){ (ivm__ordered_cell)least << 32 | (end - first), first };
     }
-    return count;
+    *partitions_count = count;
+    return IVM_OK;
 }
 
 static ivm_status partitions_walk(top *it, ivm__step *step, ivm__delta *delta)
@@ -210,8 +221,9 @@ static ivm_status partitions_walk(top *it, ivm__step *step, ivm__delta *delta)
     if (!partitions || !spare) {
         return IVM_OUT_OF_MEMORY;
     }
-    uint32_t count = partitions_read(it, partitions);
-    ivm__sorted_sort(&it->sorted, partitions, spare, count);
+    uint32_t count;
+    IVM_TRY(partitions_read(it, step, partitions, &count));
+    IVM_TRY(entries_sort(it, step, partitions, spare, count));
     for (uint32_t i = 0; i < count; i++) {
         IVM_TRY(ivm__step_poll(step));
         IVM_TRY(partition_walk(it, step, it->changed + partitions[i].group, (uint32_t)partitions[i].cell, delta));
@@ -264,7 +276,11 @@ static void top_commit(ivm__operator *self)
 static void top_undo(ivm__operator *self)
 {
     top *it = (top *)self;
-    for (uint32_t i = 0; i < it->inserted; i++) {
+    bool all = it->rows.store.step_end == 0; /* nothing stood before the step */
+    if (all) {
+        ivm__sorted_clear(&it->sorted);
+    }
+    for (uint32_t i = 0; !all && i < it->inserted; i++) {
         if (row_is_new(it, it->changed[i].group)) {
             ivm__sorted_remove(&it->sorted, it->changed[i].group);
         }

@@ -148,24 +148,24 @@ static void audit_end(audit *it)
 /* ---- Comparing ------------------------------------------------------------------------------------------------------------------------- */
 
 /* Over all columns, in their order. */
-static ivm_status index_whole(ivm__store *rows, ivm__arena *arena, ivm__index **whole)
+static ivm_status index_whole(ivm__store *rows, const ivm__step *step, ivm__index **whole)
 {
     uint32_t count = rows->layout->columns_count;
-    uint32_t *columns = ivm__arena_allocate(arena, count * sizeof *columns);
+    uint32_t *columns = ivm__arena_allocate(step->arena, count * sizeof *columns);
     if (!columns) {
         return IVM_OUT_OF_MEMORY;
     }
     for (uint32_t c = 0; c < count; c++) {
         columns[c] = c;
     }
-    return ivm__store_index(rows, columns, count, true, whole);
+    return ivm__step_index(step, rows, columns, count, true, whole);
 }
 
 /* rows -= held, as a step of `rows` that is not committed. */
 static ivm_status subtract(ivm__store *rows, const ivm__store *held, ivm__step *step)
 {
     ivm__index *whole;
-    IVM_TRY(index_whole(rows, step->arena, &whole));
+    IVM_TRY(index_whole(rows, step, &whole));
     for (uint32_t next = 0;;) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
         IVM_TRY(ivm__step_poll(step));

@@ -1,6 +1,7 @@
 /* Checking: from the plan a user built to a tree in which every name is a position and every expression has a type. Errors come in reading
  * order, inputs before what reads them; a plan is refused on empty tables as well. Joins: check_join.c, aggregates: check_aggregate.c, set
- * operations and top_k: check_set.c, expressions: check_expression.c. Cost: columns times names looked up, at view creation alone. */
+ * operations and top_k: check_set.c, expressions: check_expression.c. Cost: n log n for n
+ * columns and names (names.c), at view creation alone. */
 #include "check.h"
 #include "source.h"
 #include "utf8.h"
@@ -24,10 +25,9 @@ ivm_status ivm__check_settle(ivm__check *check, ivm__expression **expression, iv
     return *expression ? IVM_OK : ivm__fail_memory(check->error);
 }
 
-ivm_status ivm__check_condition(ivm__check *check, const ivm_expr *expr, const ivm__named_column *columns, uint32_t columns_count,
-                                ivm__expression **condition)
+ivm_status ivm__check_condition(ivm__check *check, const ivm_expr *expr, ivm__names *names, ivm__expression **condition)
 {
-    IVM_TRY(ivm__expression_check(check->engine, expr, columns, columns_count, condition, check->error));
+    IVM_TRY(ivm__expression_check(check->engine, expr, names, condition, check->error));
     if ((*condition)->type != 0 && (*condition)->type != IVM_BOOL) {
         char text[IVM_TYPE_TEXT_SIZE];
         ivm_type_format((*condition)->type, text);
@@ -63,16 +63,16 @@ ivm_status ivm__check_twins(ivm__check *check, const ivm__named_column *columns,
     return twin ? ivm__fail(check->error, IVM_AMBIGUOUS_COLUMN, "two columns are named %s", twin) : IVM_OK;
 }
 
-ivm_status ivm__check_named(ivm__check *check, const ivm__plan_column *named, ivm__node *node, uint32_t at, ivm__expression **expression)
+ivm_status ivm__check_named(ivm__check *check, const ivm__plan_column *named, ivm__names *names, ivm__node *node, uint32_t at,
+                            ivm__expression **expression)
 {
-    const ivm__node *input = node->inputs[0];
     assert(named->name || named->value->kind == IVM__EXPR_COLUMN);
-    IVM_TRY(ivm__expression_check(check->engine, named->value, input->columns, input->columns_count, expression, check->error));
+    IVM_TRY(ivm__expression_check(check->engine, named->value, names, expression, check->error));
     IVM_TRY(ivm__check_settle(check, expression, IVM_INT64));
     const char *name = named->name;
     if (!name) {
         assert((*expression)->function == IVM__COLUMN);
-        name = ivm__name_bare(input->columns[(*expression)->column].name);
+        name = ivm__name_bare(names->columns[(*expression)->column].name);
     }
     if (ivm__node_column_set(node, check->memory, at, name, (*expression)->type) != IVM_OK) {
         return ivm__fail_memory(check->error);
@@ -171,6 +171,17 @@ static ivm_status check_scan(ivm__check *check, const ivm_plan *plan, ivm__node 
     return IVM_OK;
 }
 
+/* What looks names up stands in functions of its own: those that nest have small frames, for plans are deep. */
+
+static ivm_status filter_condition(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    ivm__names names;
+    ivm__names_init(&names, check->memory, node->inputs[0]->columns, node->inputs[0]->columns_count);
+    ivm_status status = ivm__check_condition(check, plan->where, &names, &node->expressions[0]);
+    ivm__names_deinit(&names);
+    return status;
+}
+
 static ivm_status check_filter(ivm__check *check, const ivm_plan *plan, ivm__node *node)
 {
     IVM_TRY(ivm__check_input(check, plan, node));
@@ -178,7 +189,19 @@ static ivm_status check_filter(ivm__check *check, const ivm_plan *plan, ivm__nod
     if (ivm__node_columns_copy(node, check->memory, input) != IVM_OK || ivm__node_expressions(node, check->memory, 1) != IVM_OK) {
         return ivm__fail_memory(check->error);
     }
-    return ivm__check_condition(check, plan->where, input->columns, input->columns_count, &node->expressions[0]);
+    return filter_condition(check, plan, node);
+}
+
+static ivm_status project_columns(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    ivm_status status = IVM_OK;
+    ivm__names names;
+    ivm__names_init(&names, check->memory, node->inputs[0]->columns, node->inputs[0]->columns_count);
+    for (uint32_t i = 0; i < node->columns_count && status == IVM_OK; i++) {
+        status = ivm__check_named(check, &plan->columns[i], &names, node, i, &node->expressions[i]);
+    }
+    ivm__names_deinit(&names);
+    return status;
 }
 
 static ivm_status check_project(ivm__check *check, const ivm_plan *plan, ivm__node *node)
@@ -191,9 +214,7 @@ static ivm_status check_project(ivm__check *check, const ivm_plan *plan, ivm__no
     if (ivm__node_columns(node, check->memory, count) != IVM_OK || ivm__node_expressions(node, check->memory, count) != IVM_OK) {
         return ivm__fail_memory(check->error);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        IVM_TRY(ivm__check_named(check, &plan->columns[i], node, i, &node->expressions[i]));
-    }
+    IVM_TRY(project_columns(check, plan, node));
     return ivm__check_twins(check, node->columns, node->columns_count);
 }
 

@@ -2,7 +2,7 @@
 #ifndef IVM__CHECK_H
 #define IVM__CHECK_H
 
-#include "plan.h"
+#include "names.h"
 
 typedef struct ivm__check {
     ivm_engine *engine;
@@ -23,27 +23,19 @@ ivm_status ivm__node_column_set(ivm__node *node, ivm__memory *memory, uint32_t c
 /* All columns as the other node has them. */
 ivm_status ivm__node_columns_copy(ivm__node *node, ivm__memory *memory, const ivm__node *from) IVM_MUST_CHECK;
 
-/* A name without the alias before it. */
-static inline const char *ivm__name_bare(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return dot ? dot + 1 : name;
-}
-
 /* ---- Checking ---------------------------------------------------------------------------------------------------------------------- */
 
 ivm_status ivm__check_node(ivm__check *check, const ivm_plan *plan, ivm__node **node) IVM_MUST_CHECK;
 /* A condition over these columns: type_mismatch unless it is a bool or an untyped null. */
-ivm_status ivm__check_condition(ivm__check *check, const ivm_expr *expr, const ivm__named_column *columns, uint32_t columns_count,
-                                ivm__expression **condition) IVM_MUST_CHECK;
+ivm_status ivm__check_condition(ivm__check *check, const ivm_expr *expr, ivm__names *names, ivm__expression **condition) IVM_MUST_CHECK;
 /* No two columns of one name. */
 ivm_status ivm__check_twins(ivm__check *check, const ivm__named_column *columns, uint32_t columns_count) IVM_MUST_CHECK;
 /* An untyped null becomes one of this type. */
 ivm_status ivm__check_settle(ivm__check *check, ivm__expression **expression, ivm_type type) IVM_MUST_CHECK;
 /* The plan's one input, as the node's. */
 ivm_status ivm__check_input(ivm__check *check, const ivm_plan *plan, ivm__node *node) IVM_MUST_CHECK;
-/* A named expression over the input's columns, as column `at` of the node. */
-ivm_status ivm__check_named(ivm__check *check, const ivm__plan_column *named, ivm__node *node, uint32_t at,
+/* A named expression over these columns, as column `at` of the node. */
+ivm_status ivm__check_named(ivm__check *check, const ivm__plan_column *named, ivm__names *names, ivm__node *node, uint32_t at,
                             ivm__expression **expression) IVM_MUST_CHECK;
 
 /* Operators, a function each: the node holds what is made so far and is freed by the caller where one fails. */

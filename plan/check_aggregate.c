@@ -70,15 +70,15 @@ static ivm_status type_call(ivm__check *check, const ivm__plan_column *call, ivm
     return IVM_OK;
 }
 
-static ivm_status check_call(ivm__check *check, const ivm__plan_column *call, const ivm__node *input, ivm__aggregate_spec *spec)
+static ivm_status check_call(ivm__check *check, const ivm__plan_column *call, ivm__names *names, ivm__aggregate_spec *spec)
 {
     if (call->value) {
-        IVM_TRY(ivm__expression_check(check->engine, call->value, input->columns, input->columns_count, &spec->argument, check->error));
+        IVM_TRY(ivm__expression_check(check->engine, call->value, names, &spec->argument, check->error));
     } else if (strcmp(call->function, "count") != 0) {
         return ivm__fail(check->error, IVM_INVALID_PLAN, "%s: %s wants an argument", call->name, call->function);
     }
     if (call->where) {
-        IVM_TRY(ivm__check_condition(check, call->where, input->columns, input->columns_count, &spec->where));
+        IVM_TRY(ivm__check_condition(check, call->where, names, &spec->where));
     }
     return type_call(check, call, spec);
 }
@@ -99,6 +99,40 @@ static ivm_status make_aggregate_arrays(ivm__node *node, ivm__memory *memory, ui
     return IVM_OK;
 }
 
+/* Groups and aggregates over the input's columns. */
+static ivm_status columns_named(ivm__check *check, const ivm_plan *plan, ivm__names *names, ivm__node *node)
+{
+    for (uint32_t i = 0; i < node->groups_count; i++) {
+        IVM_TRY(ivm__check_named(check, &plan->columns[i], names, node, i, &node->groups[i]));
+    }
+    for (uint32_t i = 0; i < node->aggregates_count; i++) {
+        const ivm__plan_column *call = &plan->aggregates[i];
+        IVM_TRY(check_call(check, call, names, &node->aggregates[i]));
+        if (ivm__node_column_set(node, check->memory, node->groups_count + i, call->name, node->aggregates[i].type) != IVM_OK) {
+            return ivm__fail_memory(check->error);
+        }
+    }
+    return IVM_OK;
+}
+
+static ivm_status check_columns(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    ivm__names names;
+    ivm__names_init(&names, check->memory, node->inputs[0]->columns, node->inputs[0]->columns_count);
+    ivm_status status = columns_named(check, plan, &names, node);
+    ivm__names_deinit(&names);
+    return status;
+}
+
+static ivm_status check_having(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    ivm__names names;
+    ivm__names_init(&names, check->memory, node->columns, node->columns_count);
+    ivm_status status = ivm__check_condition(check, plan->where, &names, &node->expressions[0]);
+    ivm__names_deinit(&names);
+    return status;
+}
+
 ivm_status ivm__check_aggregate(ivm__check *check, const ivm_plan *plan, ivm__node *node)
 {
     IVM_TRY(ivm__check_input(check, plan, node));
@@ -109,16 +143,7 @@ ivm_status ivm__check_aggregate(ivm__check *check, const ivm_plan *plan, ivm__no
     if (make_aggregate_arrays(node, check->memory, groups_count, aggregates_count) != IVM_OK) {
         return ivm__fail_memory(check->error);
     }
-    for (uint32_t i = 0; i < groups_count; i++) {
-        IVM_TRY(ivm__check_named(check, &plan->columns[i], node, i, &node->groups[i]));
-    }
-    for (uint32_t i = 0; i < aggregates_count; i++) {
-        const ivm__plan_column *call = &plan->aggregates[i];
-        IVM_TRY(check_call(check, call, node->inputs[0], &node->aggregates[i]));
-        if (ivm__node_column_set(node, check->memory, groups_count + i, call->name, node->aggregates[i].type) != IVM_OK) {
-            return ivm__fail_memory(check->error);
-        }
-    }
+    IVM_TRY(check_columns(check, plan, node));
     IVM_TRY(ivm__check_twins(check, node->columns, node->columns_count));
     if (!plan->where) {
         return IVM_OK;
@@ -126,5 +151,5 @@ ivm_status ivm__check_aggregate(ivm__check *check, const ivm_plan *plan, ivm__no
     if (ivm__node_expressions(node, check->memory, 1) != IVM_OK) {
         return ivm__fail_memory(check->error);
     }
-    return ivm__check_condition(check, plan->where, node->columns, node->columns_count, &node->expressions[0]);
+    return check_having(check, plan, node);
 }

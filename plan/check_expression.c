@@ -1,44 +1,15 @@
 /* Checking expressions: names become columns, functions get their types, and conversions that SQL leaves unsaid become casts. A mistake in
- * an argument is told before one of the function around it. What each function wants: check_function.c. Cost: columns times names, at
- * view creation alone. */
+ * an argument is told before one of the function around it. What each function wants: check_function.c. Cost: a look-up a name
+ * (names.c), at view creation alone. */
 #include "check_expression.h"
 
-#include "check.h"
-
 /* ---- Columns ----------------------------------------------------------------------------------------------------------------------- */
-
-/* How many columns answer to the name, exactly or behind their alias, and the last of them. */
-static uint32_t count_named(const ivm__named_column *columns, uint32_t columns_count, const char *name, bool exact, uint32_t *column)
-{
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < columns_count; i++) {
-        if (strcmp(exact ? columns[i].name : ivm__name_bare(columns[i].name), name) == 0) {
-            *column = i;
-            found++;
-        }
-    }
-    return found;
-}
-
-ivm_status ivm__column_find(const ivm__named_column *columns, uint32_t columns_count, const char *name, uint32_t *column, ivm_error *error)
-{
-    uint32_t at = 0, found = count_named(columns, columns_count, name, true, &at);
-    if (found == 0) {
-        found = count_named(columns, columns_count, name, false, &at);
-    }
-    if (found != 1) {
-        return found ? ivm__fail(error, IVM_AMBIGUOUS_COLUMN, "%u columns are named %s", found, name)
-                     : ivm__fail(error, IVM_UNKNOWN_COLUMN, "there is no column %s", name);
-    }
-    *column = at;
-    return IVM_OK;
-}
 
 static ivm_status check_column(const ivm__scope *scope, const ivm_expr *expr, ivm__expression **expression)
 {
     uint32_t column = 0;
-    IVM_TRY(ivm__column_find(scope->columns, scope->columns_count, expr->text, &column, scope->error));
-    *expression = ivm__expression_column(scope->memory, column, scope->columns[column].type);
+    IVM_TRY(ivm__column_find(scope->names, expr->text, &column, scope->error));
+    *expression = ivm__expression_column(scope->memory, column, scope->names->columns[column].type);
     return *expression ? IVM_OK : ivm__fail_memory(scope->error);
 }
 
@@ -167,9 +138,9 @@ static ivm_status scope_check(const ivm__scope *scope, const ivm_expr *expr, ivm
     return ivm__fail(scope->error, IVM_INVALID_PLAN, "an expression of kind %d", (int)expr->kind);
 }
 
-ivm_status ivm__expression_check(ivm_engine *engine, const ivm_expr *expr, const ivm__named_column *columns, uint32_t columns_count,
-                                 ivm__expression **expression, ivm_error *error)
+ivm_status ivm__expression_check(ivm_engine *engine, const ivm_expr *expr, ivm__names *names, ivm__expression **expression,
+                                 ivm_error *error)
 {
-    ivm__scope scope = { .engine = engine, .memory = &engine->memory, .columns = columns, .columns_count = columns_count, .error = error };
+    ivm__scope scope = { .engine = engine, .memory = &engine->memory, .names = names, .error = error };
     return scope_check(&scope, expr, expression);
 }

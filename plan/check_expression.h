@@ -2,14 +2,13 @@
 #ifndef IVM__CHECK_EXPRESSION_H
 #define IVM__CHECK_EXPRESSION_H
 
-#include "plan.h"
+#include "names.h"
 
 /* What an expression may name. */
 typedef struct ivm__scope {
     ivm_engine *engine;
     ivm__memory *memory;
-    const ivm__named_column *columns;
-    uint32_t columns_count;
+    ivm__names *names;
     ivm_error *error;
 } ivm__scope;
 

@@ -76,12 +76,12 @@ static uint32_t scope_input(const join_scope *scope, const ivm__join_parts *part
     return input;
 }
 
-static ivm_status add_pair(ivm__check *check, const join_scope *scope, const char *const names[2], ivm__join_parts *parts)
+static ivm_status add_pair(ivm__check *check, const join_scope *scope, ivm__names *known, const char *const names[2],
+                           ivm__join_parts *parts)
 {
     uint32_t at[2];
     for (int i = 0; i < 2; i++) {
-        uint32_t count = parts->columns_count - scope->first;
-        IVM_TRY(ivm__column_find(parts->columns + scope->first, count, names[i], &at[i], check->error));
+        IVM_TRY(ivm__column_find(known, names[i], &at[i], check->error));
         at[i] += scope->first;
     }
     if (scope_input(scope, parts, at[0]) == scope_input(scope, parts, at[1])) {
@@ -119,22 +119,38 @@ static ivm_status flatten_inputs(ivm__check *check, const ivm_plan *plan, join_s
     return IVM_OK;
 }
 
+/* Its `on` and `where`. */
+static ivm_status add_named(ivm__check *check, const ivm_plan *plan, const join_scope *scope, ivm__names *names, ivm__join_parts *parts)
+{
+    for (size_t i = 0; i < plan->on_count; i++) {
+        IVM_TRY(add_pair(check, scope, names, (const char *const *)&plan->on[2 * i], parts));
+    }
+    if (!plan->where) {
+        return IVM_OK;
+    }
+    ivm__expression *condition = NULL;
+    IVM_TRY(ivm__check_condition(check, plan->where, names, &condition));
+    ivm__expression_renumber(condition, scope->first, NULL);
+    return add_residual(check, condition, parts);
+}
+
+/* A function of its own: flatten() nests, and its frame is small. */
+static ivm_status add_conditions(ivm__check *check, const ivm_plan *plan, const join_scope *scope, ivm__join_parts *parts)
+{
+    ivm__names names;
+    ivm__names_init(&names, check->memory, parts->columns + scope->first, parts->columns_count - scope->first);
+    ivm_status status = add_named(check, plan, scope, &names, parts);
+    ivm__names_deinit(&names);
+    return status;
+}
+
 static ivm_status flatten(ivm__check *check, const ivm_plan *plan, ivm__join_parts *parts)
 {
     join_scope scope = { .first = parts->columns_count };
     assert(plan->inputs_count >= 2);
     IVM_TRY(flatten_inputs(check, plan, &scope, parts));
     IVM_TRY(ivm__check_twins(check, parts->columns + scope.first, parts->columns_count - scope.first));
-    for (size_t i = 0; i < plan->on_count; i++) {
-        IVM_TRY(add_pair(check, &scope, (const char *const *)&plan->on[2 * i], parts));
-    }
-    if (!plan->where) {
-        return IVM_OK;
-    }
-    ivm__expression *condition = NULL;
-    IVM_TRY(ivm__check_condition(check, plan->where, parts->columns + scope.first, parts->columns_count - scope.first, &condition));
-    ivm__expression_renumber(condition, scope.first, NULL);
-    return add_residual(check, condition, parts);
+    return add_conditions(check, plan, &scope, parts);
 }
 
 /* ---- The node ------------------------------------------------------------------------------------------------------------------- */

@@ -79,10 +79,33 @@ static ivm_status make_arrays(ivm__node *node, ivm__memory *memory, const ivm_pl
     return ivm__node_columns_copy(node, memory, node->inputs[0]);
 }
 
-static ivm_status check_value(ivm__check *check, const ivm_expr *value, const ivm__node *input, ivm__expression **expression)
+static ivm_status check_value(ivm__check *check, const ivm_expr *value, ivm__names *names, ivm__expression **expression)
 {
-    IVM_TRY(ivm__expression_check(check->engine, value, input->columns, input->columns_count, expression, check->error));
+    IVM_TRY(ivm__expression_check(check->engine, value, names, expression, check->error));
     return ivm__check_settle(check, expression, IVM_INT64);
+}
+
+static ivm_status orders_named(ivm__check *check, const ivm_plan *plan, ivm__names *names, ivm__node *node)
+{
+    for (uint32_t i = 0; i < node->groups_count; i++) {
+        IVM_TRY(check_value(check, plan->partitions[i].value, names, &node->groups[i]));
+    }
+    for (uint32_t i = 0; i < node->orders_count; i++) {
+        const ivm__plan_order *order = &plan->orders[i];
+        IVM_TRY(check_value(check, order->value, names, &node->orders[i].value));
+        node->orders[i].descending = order->descending;
+        node->orders[i].nulls_first = order->nulls_first;
+    }
+    return IVM_OK;
+}
+
+static ivm_status check_orders(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+{
+    ivm__names names;
+    ivm__names_init(&names, check->memory, node->inputs[0]->columns, node->inputs[0]->columns_count);
+    ivm_status status = orders_named(check, plan, &names, node);
+    ivm__names_deinit(&names);
+    return status;
 }
 
 ivm_status ivm__check_top_k(ivm__check *check, const ivm_plan *plan, ivm__node *node)
@@ -91,15 +114,7 @@ ivm_status ivm__check_top_k(ivm__check *check, const ivm_plan *plan, ivm__node *
     if (make_arrays(node, check->memory, plan) != IVM_OK) {
         return ivm__fail_memory(check->error);
     }
-    for (uint32_t i = 0; i < node->groups_count; i++) {
-        IVM_TRY(check_value(check, plan->partitions[i].value, node->inputs[0], &node->groups[i]));
-    }
-    for (uint32_t i = 0; i < node->orders_count; i++) {
-        const ivm__plan_order *order = &plan->orders[i];
-        IVM_TRY(check_value(check, order->value, node->inputs[0], &node->orders[i].value));
-        node->orders[i].descending = order->descending;
-        node->orders[i].nulls_first = order->nulls_first;
-    }
+    IVM_TRY(check_orders(check, plan, node));
     node->limit = plan->limit;
     node->offset = plan->offset;
     return IVM_OK;

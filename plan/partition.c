@@ -152,7 +152,7 @@ static ivm_status parts_sort(checkpoint *it)
         parted *part = it->parts[i];
         IVM_TRY(ivm__row_order_init(&part->order, &it->engine->memory, &part->rows, part->columns, part->shape.order_count + 1,
                                     it->sort_bytes / it->parts_count));
-        part->order.cancel = &it->cancel;
+        part->order.sorter.cancel = &it->cancel;
     }
     return IVM_OK;
 }

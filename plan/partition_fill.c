@@ -34,7 +34,7 @@ static ivm_status facts_judge(const ivm_engine *engine, ivm__step *step)
             IVM_TRY(ivm__enforce_present(step->scratch, fact, step->error));
         }
         if (ivm__track_needed(fact)) {
-            IVM_TRY(ivm__track_make(fact, step->error));
+            IVM_TRY(ivm__track_make(fact, &step->cancel, step->error));
         }
     }
     return IVM_OK;

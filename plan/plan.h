@@ -149,12 +149,6 @@ ivm_status ivm__plan_check(ivm_engine *engine, const ivm_plan *plan, ivm__node *
 ivm_status ivm__plan_check_saved(ivm_engine *engine, const ivm_plan *plan, const ivm__view_saved *saved, ivm__node **node,
                                  ivm_error *error) IVM_MUST_CHECK;
 void ivm__node_free(ivm__node *node, ivm_engine *engine); /* NULL is fine */
-/* A typed expression over these columns. */
-ivm_status ivm__expression_check(ivm_engine *engine, const ivm_expr *expr, const ivm__named_column *columns, uint32_t columns_count,
-                                 ivm__expression **expression, ivm_error *error) IVM_MUST_CHECK;
-/* The position of a name: exact, or the only column with this name behind its alias. */
-ivm_status ivm__column_find(const ivm__named_column *columns, uint32_t columns_count, const char *name, uint32_t *column,
-                            ivm_error *error) IVM_MUST_CHECK;
 /* The common type of two operands, 0 standing for an untyped null; type_mismatch if there is none. */
 ivm_status ivm__type_unify(ivm_type a, ivm_type b, ivm_type *type, ivm_error *error) IVM_MUST_CHECK;
 

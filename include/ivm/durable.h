@@ -61,14 +61,15 @@ IVM_API ivm_status ivm_durable_open(const char *directory, const ivm_durable_opt
                                     ivm_error *error) IVM_MUST_CHECK;
 
 /* Changing a durable engine, beside what each call says: io. Where writing failed (a full disk) the log was cut back, nothing has happened, and
- * later changes may go through. Where a sync, or cutting back, failed nobody can say what is on the disk: the change is undone, and from then on the engine
- * can be read, changed no more (io), until it is closed and the directory opened again; if several pushes shared the sync it cannot be read either, and
+ * later changes may go through. Where a sync, cutting back, or giving a new segment of the log its name failed, nobody can say what is on the disk: the
+ * change is undone, and from then on the engine can be read, changed no more (io), until it is closed and the directory opened again; if several pushes shared the sync it cannot be read either, and
  * their callbacks are not called. The position then tells whether they are in.
  * Pushes of several threads that share a sync are steps of their own, in one order, each with its status, statistics and callbacks; others see the
  * engine before the first and after the last of them.
  * ivm_restore() and ivm_restore_open() of a durable engine are unsupported; ivm_checkpoint() goes where it is told, as ever. */
 
-/* Writes a checkpoint and drops the log before it. Pushes go on as ivm_checkpoint() says. A crash at any moment leaves the one before or this. Another
+/* Writes a checkpoint and drops the log before it. Pushes go on as ivm_checkpoint() says. A crash at any moment leaves the one before or this. A new segment
+ * of the log begins first: where giving it its name fails the engine is as after a failed sync; the same of the checkpoint's file ends this call alone. Another
  * that is under way: in_use. Codes: those of ivm_checkpoint(), io, unsupported (read_only). When to call it: ivm_durable_state() tells how much log there is. */
 IVM_API ivm_status ivm_durable_checkpoint(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 /* All that was pushed before is on the disk when it returns. For IVM_SYNC_ASKED. io as above, in_use from inside a callback. */
@@ -81,7 +82,7 @@ typedef struct ivm_durable_status {
     uint64_t checkpoint;       /* records that the last checkpoint stands for */
     uint64_t log_bytes;        /* since then */
     uint64_t syncs;            /* since it was opened */
-    bool broken;               /* a sync failed: nothing changes any more */
+    bool broken;               /* a sync, cutting the log back, or naming a new segment of it failed: nothing changes any more */
 } ivm_durable_status;
 #define IVM_DURABLE_STATUS_VERSION 1u
 /* invalid_argument where the engine is not durable. Any thread, at any time, from inside a callback too. */

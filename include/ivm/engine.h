@@ -107,9 +107,11 @@ IVM_API ivm_planner_options ivm_engine_planner(ivm_engine *engine);
  * no lock: a call under way meets it. */
 IVM_API ivm_status ivm_engine_memory_limit(ivm_engine *engine, uint64_t memory_max, ivm_error *error) IVM_MUST_CHECK;
 
-/* Asks the calls that are under way on other threads (push, refresh, making, preparing or auditing a view, checkpoint, restore) to end: they fail with
- * cancelled and change nothing, but for one that has passed its last point of return. Looked at after every thousand rows or so, but not while an index
- * is built; what was done is undone, which takes about as long as it took at most. A call that only waits for its turn is not under way; where none is
+/* Asks the calls that are under way on other threads (push, refresh, making, preparing or auditing a view, declaring a foreign key, sorting a snapshot,
+ * ivm_batch_shape(), checkpoint, restore) to end: they fail with cancelled and change nothing, but for one that has passed its last point of return. Looked at
+ * after every few thousand rows, so within some milliseconds, but for the copying of a large array of a view's state that grows (some 0.1 s of five million
+ * groups). What was done is then undone, which nothing cuts short: some 10 to 50 ns a row that came or changed so far, 300 a new text or group; `ivm bench
+ * cancel` measures both. A call that only waits for its turn is not under way; where none is
  * nothing happens. Takes no lock; any thread, from a signal handler and the engine's own callbacks too. */
 IVM_API void ivm_engine_cancel(ivm_engine *engine);
 
@@ -207,7 +209,7 @@ typedef enum ivm_trust { IVM_RELY, IVM_ENFORCED, IVM_TRACKED } ivm_trust;
  * declaration. `fact` may be NULL. Cost of RELY: none; of the others: a lookup for each row of the child.
  * unknown_column, ambiguous_column, type_mismatch, invalid_argument, fk_violation, unsupported (ENFORCED or TRACKED from a transient table that
  * has changed; TRACKED from one that allows negative weights, too: without its rows +1 and -1 cannot be told from nothing), overflow (more children of
- * one key than int64 counts; of TRACKED a push may fail so, too), out_of_memory. */
+ * one key than int64 counts; of TRACKED a push may fail so, too), cancelled (ivm_engine_cancel()), out_of_memory. */
 IVM_API ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns,
                                            ivm_trust trust, ivm_fact **fact, ivm_error *error) IVM_MUST_CHECK;
 /* Takes a fact back, from the next push on, and frees it. in_use from inside a callback, or while a view of a transient table rests on it. */

@@ -117,7 +117,8 @@ IVM_API ivm_type ivm_snapshot_column_type(const ivm_snapshot *snapshot, size_t c
 /* Puts the rows in order, once: by the key's columns, then by the others, ascending, nulls last; what is given out from now on, by cursor and chunk, comes
  * so, the cursor from the start. Equal rows of a bag, and of changes, come as one with their weights added, or not at all where these come to 0:
  * ivm_snapshot_rows_count() tells of what is left. Snapshots with equal rows give the same, whatever brought the rows there. Cost: O(n log n), 4 bytes a row for as long as
- * it is open, 64 MB at most while it sorts. out_of_memory, overflow (equal rows weigh more than an int64): the order is as it was. */
+ * it is open, 64 MB at most while it sorts. out_of_memory, overflow (equal rows weigh more than an int64), cancelled (ivm_engine_cancel()): the order is
+ * as it was. */
 IVM_API ivm_status ivm_snapshot_sort(ivm_snapshot *snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The rows as numbered chunks of at most 1024, for reading ranges: chunk n alone, in time that does not grow with n. All chunks together are all rows,
  * each once; where nothing is sorted a chunk may have few rows or none. The cursor stays where it is. invalid_argument past the last, overflow (strings of more

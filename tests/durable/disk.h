@@ -22,6 +22,7 @@ typedef struct disk {
     bool syncs_alone; /* data and name syncs alone count */
     bool pretends;    /* a sync does nothing: enough where the process alone dies */
     _Atomic bool happened;
+    _Atomic bool segment_unnamed; /* to a rename of a log's file */
     _Atomic uint64_t syncs;
     uint64_t sync_microseconds;       /* each takes so long, at least */
     void (*meanwhile)(void *context); /* called in each, of data and of files; NULL: nobody */

@@ -1,6 +1,6 @@
 /* Each system call of a log failing, one after the other, once or from then on, with a full disk, a broken one, or a write that is cut short: a step
- * that fails with io has changed nothing, and goes through when it is done again; where the log is broken nothing changes any more, the engine
- * is read as it was, and the directory, opened anew, has all that was acknowledged and at most the step that failed. Prints how many calls failed.
+ * that fails with io has changed nothing, and goes through when it is done again; where the log is broken, as a new segment's failed rename always
+ * does, nothing changes any more, the engine is read as it was, and the directory, opened anew, has all that was acknowledged and at most the step that failed. Prints how many calls failed.
  *
  *     mishaps [STEPS]     how many steps the story has */
 #include <errno.h>
@@ -11,7 +11,7 @@
 typedef struct run {
     const story_place *place;
     const uint64_t *digests; /* a plain engine's after each step */
-    uint64_t steps, io, broken;
+    uint64_t steps, io, broken, unnamed;
     disk under;
     ivm__files files;
     ivm_engine *engine;
@@ -61,7 +61,9 @@ static uint64_t recover(run *it, uint64_t step)
     bool broken = is_broken(it);
     it->io++;
     it->broken += broken;
+    it->unnamed += it->under.segment_unnamed;
     NEED(it->under.happened);
+    NEED(broken || !it->under.segment_unnamed);
     NEED(story_digest(it->engine) == it->digests[step]);
     it->under.nth = broken && it->under.what == DISK_FAILS_FROM ? it->under.nth : 0;
     if (!broken) {
@@ -138,16 +140,18 @@ int main(int argc, char **argv)
     story_place_make(&place);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         uint64_t nth = 1;
-        it.io = it.broken = 0;
+        it.io = it.broken = it.unnamed = 0;
         for (;; nth++) {
             it.under = (disk){ .pretends = true, .nth = nth, .what = kinds[k].what, .number = kinds[k].number };
             if (!story_tell(&it)) {
                 break;
             }
         }
-        printf("%llu calls %s: %llu steps or openings failed with io, %llu logs were broken by it\n", (unsigned long long)nth - 1,
-               kinds[k].name, (unsigned long long)it.io, (unsigned long long)it.broken);
+        printf("%llu calls %s: %llu steps or openings failed with io, %llu logs were broken by it, %llu as a new segment was named\n",
+               (unsigned long long)nth - 1, kinds[k].name, (unsigned long long)it.io, (unsigned long long)it.broken,
+               (unsigned long long)it.unnamed);
         NEED(nth > steps && (kinds[k].what == DISK_SHORT) == (it.io == 0));
+        NEED((kinds[k].what == DISK_SHORT) == (it.unnamed == 0));
     }
     printf("%llu calls failed while a directory was opened\n", (unsigned long long)openings(&it, EIO));
     free((void *)it.digests);

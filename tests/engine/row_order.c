@@ -350,7 +350,7 @@ Test(engine_row_order, a_window_is_left_where_it_is_asked_for)
     int64_t weights[1000];
     uint32_t count = 0;
     cr_assert_eq(ivm__row_order_init(&order, &with.memory, &pages, NULL, 1, 5000 * 32), IVM_OK);
-    order.cancel = &cancel;
+    order.sorter.cancel = &cancel;
     cr_assert_eq(ivm__row_order_next(&order, 1000, ids, weights, &count), IVM_OK);
     cr_assert_eq(count, 1000u);
     requests++;

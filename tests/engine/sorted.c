@@ -293,7 +293,7 @@ Test(engine_sorted, entries_are_put_in_the_order_of_the_tree)
         for (uint32_t i = 0; i < count; i++) {
             entries[i] = ivm__sorted_entry(&with.sorted, row_draw(&with, &state));
         }
-        ivm__sorted_sort(&with.sorted, entries, spare, count);
+        cr_assert_eq(ivm__sorted_sort(&with.sorted, entries, spare, count, NULL), IVM_OK);
         uint64_t sum = 0;
         for (uint32_t i = 0; i < count; i++) {
             sum += entries[i].group;

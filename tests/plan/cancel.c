@@ -1,5 +1,6 @@
 /* Cancelled calls: a request that comes at the n-th allocation, for every n, or from within a stream's function ends the call with nothing changed, or
- * comes too late and changes nothing of its outcome. Requests from another thread: tests/cancel.c. */
+ * comes too late and changes nothing of its outcome; one that the n-th look finds, for every n, always ends it. Requests from another thread:
+ * tests/cancel.c. */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <string.h>
@@ -11,8 +12,36 @@ static void cancel(void *engine)
     ivm_engine_cancel(engine);
 }
 
-/* Asks at every allocation of the call in turn, each time in an engine restored anew. How many were cancelled. */
-static uint32_t cancel_everywhere(const tape *from, call *work, void *context)
+/* Whence requests come: from an allocation, or they are found by a look (in builds that count these). */
+typedef enum bell { ALLOCATION, LOOK } bell;
+
+static void bell_set(fixture *it, bell by, uint64_t n)
+{
+    if (by == ALLOCATION) {
+        test_allocator_ring(&it->allocator, n, cancel, it->engine);
+    }
+#ifndef NDEBUG
+    if (by == LOOK) {
+        ivm__cancel_looks_end = ivm__cancel_looks + n;
+    }
+#endif
+}
+
+/* Whether it rang. */
+static bool bell_unset(fixture *it, bell by)
+{
+#ifndef NDEBUG
+    if (by == LOOK) {
+        bool rang = ivm__cancel_looks >= ivm__cancel_looks_end;
+        ivm__cancel_looks_end = 0;
+        return rang;
+    }
+#endif
+    return by == ALLOCATION && test_allocator_unring(&it->allocator);
+}
+
+/* Asks at every one of them in the call in turn, each time in an engine restored anew. How many were cancelled. */
+static uint32_t cancel_at_every(bell by, const tape *from, call *work, void *context)
 {
     tape begin = *from, end = { 0 };
     fixture whole;
@@ -27,10 +56,11 @@ static uint32_t cancel_everywhere(const tape *from, call *work, void *context)
         fixture it;
         fixture_open(&it);
         cr_assert_eq(case_restore(&it, &begin), IVM_OK, "%s", it.error.message);
-        test_allocator_ring(&it.allocator, n, cancel, it.engine);
+        bell_set(&it, by, n);
         ivm_status status = work(&it, context);
-        rang = test_allocator_unring(&it.allocator);
-        cr_assert(status == IVM_OK || (status == IVM_CANCELLED && rang), "allocation %lu: %s", (unsigned long)n, ivm_status_name(status));
+        rang = bell_unset(&it, by);
+        cr_assert(status == IVM_OK || (status == IVM_CANCELLED && rang), "%d %lu: %s", (int)by, (unsigned long)n, ivm_status_name(status));
+        cr_assert(by == ALLOCATION || (status == IVM_CANCELLED) == rang, "look %lu: %s", (unsigned long)n, ivm_status_name(status));
         if (status == IVM_CANCELLED) {
             cancelled++;
             cr_assert_eq(it.error.status, IVM_CANCELLED);
@@ -43,6 +73,11 @@ static uint32_t cancel_everywhere(const tape *from, call *work, void *context)
     }
     tape_free(&end);
     return cancelled;
+}
+
+static uint32_t cancel_everywhere(const tape *from, call *work, void *context)
+{
+    return cancel_at_every(ALLOCATION, from, work, context) + cancel_at_every(LOOK, from, work, context);
 }
 
 static ivm_status audit_all(fixture *it, void *context)

@@ -1,6 +1,7 @@
 /* Checking expressions: names, types and casts; and expressions from JSON to values, against what the oracle says of random ones
  * (expression_cases.py). */
 #include "fixture.h"
+#include "names.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -57,7 +58,10 @@ static ivm_status check_json(const char *json, ivm__expression **expression)
     ivm_plan *plan = NULL;
     ivm_status status = read_plan(json, &plan);
     if (status == IVM_OK) {
-        status = ivm__expression_check(it.engine, plan->columns[0].value, columns, COLUMNS_COUNT, expression, &it.error);
+        ivm__names names;
+        ivm__names_init(&names, &it.engine->memory, columns, COLUMNS_COUNT);
+        status = ivm__expression_check(it.engine, plan->columns[0].value, &names, expression, &it.error);
+        ivm__names_deinit(&names);
         ivm_plan_free(plan);
     }
     return status;
@@ -220,44 +224,6 @@ Test(plan_check_expression, random_expressions_have_the_types_and_values_the_ora
     cr_expect_gt(fallible, (uint32_t)20, "the cases are to hold overflows");
 }
 
-/* ---- Names --------------------------------------------------------------------------------------------------------------------------- */
-
-static void find(const char *name, ivm_status status, uint32_t at)
-{
-    static const char *const names[] = { "a.id", "b.id", "b.name", "total", "x.total", "c.d.e" };
-    ivm__named_column list[6];
-    uint32_t column = UINT32_MAX;
-    ivm_error error = IVM_ERROR_INIT;
-    for (uint32_t i = 0; i < 6; i++) {
-        list[i] = (ivm__named_column){ (char *)(uintptr_t)names[i], IVM_INT64 };
-    }
-    cr_expect_eq(ivm__column_find(list, 6, name, &column, &error), status, "%s", name);
-    cr_expect_eq(column, status == IVM_OK ? at : UINT32_MAX, "%s is column %u", name, column);
-    cr_expect(status == IVM_OK || strstr(error.message, name), "%s is not in \"%s\"", name, error.message);
-}
-
-Test(plan_check_expression, names_are_found_exactly_or_behind_their_alias)
-{
-    find("a.id", IVM_OK, 0);
-    find("b.id", IVM_OK, 1);
-    find("name", IVM_OK, 2);
-    find("total", IVM_OK, 3); /* exact before x.total */
-    find("e", IVM_OK, 5);
-    find("id", IVM_AMBIGUOUS_COLUMN, 0);
-    find("d.e", IVM_UNKNOWN_COLUMN, 0);
-    find("a.name", IVM_UNKNOWN_COLUMN, 0);
-    find("a", IVM_UNKNOWN_COLUMN, 0);
-    find("", IVM_UNKNOWN_COLUMN, 0);
-}
-
-Test(plan_check_expression, two_columns_of_one_full_name_are_ambiguous)
-{
-    ivm__named_column list[] = { { "t.a", IVM_INT64 }, { "t.a", IVM_INT64 } };
-    uint32_t column;
-    cr_expect_eq(ivm__column_find(list, 2, "t.a", &column, NULL), IVM_AMBIGUOUS_COLUMN);
-    cr_expect_eq(ivm__column_find(list, 2, "a", &column, NULL), IVM_AMBIGUOUS_COLUMN);
-}
-
 /* ---- Types --------------------------------------------------------------------------------------------------------------------------- */
 
 static void unifies(const char *a, const char *b, const char *wanted)
@@ -376,7 +342,10 @@ Test(plan_check_expression, the_nth_allocation_failing_leaves_nothing)
         ivm__expression *expression = NULL;
         int64_t blocks = it.allocator.blocks;
         test_allocator_arm(&it.allocator, n);
-        ivm_status status = ivm__expression_check(it.engine, plan->columns[0].value, columns, COLUMNS_COUNT, &expression, &it.error);
+        ivm__names names;
+        ivm__names_init(&names, &it.engine->memory, columns, COLUMNS_COUNT);
+        ivm_status status = ivm__expression_check(it.engine, plan->columns[0].value, &names, &expression, &it.error);
+        ivm__names_deinit(&names);
         done = !test_allocator_disarm(&it.allocator);
         cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY, "call %u", (unsigned)n);
         expression_free(expression);
