@@ -2,7 +2,6 @@
  * its flights are the first to need, so a star's dimensions gain rows nearly every day, and now and then some are corrected. */
 #include "flights.h"
 
-#include "arena.h"
 #include "option.h"
 
 #include <string.h>

@@ -3,7 +3,6 @@
  * row by row where that fails. Cost: two sorts, n log n; groups that differ cost the product of their sizes. */
 #include "replay.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "replay.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ROWS_SHOWN_MAX 5

@@ -1,5 +1,4 @@
 /* `ivm bench dump`: writes the batches of one workload into a folder (star_stream.h has the format), from the seeded rows of star_data.h. */
-#include "arena.h"
 #include "command.h"
 #include "measure.h"
 #include "option.h"

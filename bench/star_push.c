@@ -1,6 +1,5 @@
 /* `ivm bench stream`: the engine's side of bench/peers. Carries the batches of a folder through one engine, each push timed by itself from making
  * the batch to the committed view, and writes the view for comparison. The batches lie in memory as columns; the engine borrows them. */
-#include "arena.h"
 #include "command.h"
 #include "option.h"
 #include "star_engine.h"

@@ -94,7 +94,7 @@ ivm_status ivm__arrow_validity_copy(const ivm__arrow_reading *in, uint8_t **vali
     return IVM_OK;
 }
 
-ivm_status ivm__arrow_value_fail(const ivm__arrow_reading *in, size_t row)
+static ivm_status value_fail(const ivm__arrow_reading *in, size_t row)
 {
     char type[IVM_TYPE_TEXT_SIZE];
     ivm_type_format(in->type, type);
@@ -195,7 +195,7 @@ static ivm_status numbers_read(const ivm__arrow_reading *in, ivm_column_data *da
     for (size_t i = 0; i < in->rows; i++) {
         bool is_null = validity && !ivm__arrow_bit(validity, i);
         if (!is_null && !value_put(in, values, first + i, made + i * width)) {
-            return ivm__arrow_value_fail(in, i);
+            return value_fail(in, i);
         }
     }
     *data = (ivm_column_data){ .values = made, .validity = validity };

@@ -30,7 +30,6 @@ void *ivm__arrow_block(ivm_batch *batch, size_t size);
 ivm_status ivm__arrow_validity_copy(const ivm__arrow_reading *in, uint8_t **validity) IVM_MUST_CHECK;
 /* A whole number of a form as 128 bits; false: it has more. */
 bool ivm__arrow_whole(const ivm__arrow_form *form, const uint8_t *values, size_t at, ivm__wide *number);
-ivm_status ivm__arrow_value_fail(const ivm__arrow_reading *in, size_t row) IVM_MUST_CHECK;
 /* The bytes of strings do not fit offsets of 32 bits. */
 ivm_status ivm__arrow_strings_fail(const ivm__arrow_reading *in) IVM_MUST_CHECK;
 

@@ -217,6 +217,9 @@ void ivm__fact_drop(ivm_fact *fact); /* takes it out of the engine's list, too *
 void ivm__fact_child_columns(const ivm_fact *fact, uint32_t *columns);
 #define IVM__FACT_TEXT_SIZE 160
 void ivm__fact_text(const ivm_fact *fact, char text[IVM__FACT_TEXT_SIZE]);
+/* Whether the column is one of these; whether it is one of the child's that the fact names, so that the fact goes with it. */
+bool ivm__columns_include(const uint32_t *columns, uint32_t count, uint32_t column);
+bool ivm__fact_names(const ivm_fact *fact, const ivm_table *table, uint32_t column);
 uint64_t ivm__snapshot_epoch(const ivm_snapshot *snapshot);
 const ivm_snapshot *ivm__snapshot_newer(const ivm_snapshot *snapshot); /* NULL: it is the newest. Under the engine's snapshots_lock */
 /* Snapshots of a view's rows, and of what the step under way changes in them. The lock is held. */

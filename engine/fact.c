@@ -134,6 +134,21 @@ void ivm__fact_drop(ivm_fact *fact)
     ivm__fact_free(fact);
 }
 
+bool ivm__columns_include(const uint32_t *columns, uint32_t count, uint32_t column)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < count; i++) {
+        found |= columns[i] == column;
+    }
+    return found;
+}
+
+/* The parent's columns are those of its key, which none may drop. */
+bool ivm__fact_names(const ivm_fact *fact, const ivm_table *table, uint32_t column)
+{
+    return fact->child == table && ivm__columns_include(fact->child_columns, fact->columns_count, column);
+}
+
 void ivm__fact_child_columns(const ivm_fact *fact, uint32_t *columns)
 {
     for (uint32_t k = 0; k < fact->columns_count; k++) {

@@ -24,18 +24,6 @@ static bool carried_list(ivm__arena *arena, const ivm__chunk *chunk, uint32_t **
     return true;
 }
 
-static ivm_status set_make(ivm__failures *failures, ivm__step *step, const ivm_type *types, uint32_t count)
-{
-    ivm__layout *layout;
-    IVM_TRY(ivm__layout_create(step->memory, types, NULL, count, true, &layout));
-    ivm_status status = ivm__zset_init(&failures->rows, step->memory, step->texts, step->seed, layout);
-    ivm__layout_release(layout);
-    if (status != IVM_OK) {
-        failures->rows = (ivm__zset){ 0 };
-    }
-    return status;
-}
-
 static ivm_status failing_add(ivm__failures *failures, ivm__step *step, const ivm__chunk *chunk, const uint8_t *failed)
 {
     uint32_t rows[IVM__CHUNK_ROWS], rows_count = 0;
@@ -54,7 +42,7 @@ static ivm_status failing_add(ivm__failures *failures, ivm__step *step, const iv
         return IVM_OUT_OF_MEMORY;
     }
     if (!failures->rows.store.layout) {
-        IVM_TRY(set_make(failures, step, types, columns_count));
+        IVM_TRY(ivm__zset_init_typed(&failures->rows, step->memory, step->texts, step->seed, types, columns_count, true));
     }
     assert(failures->rows.store.layout->columns_count == columns_count);
     return ivm__zset_add(&failures->rows, step->scratch, failing, columns, 1);

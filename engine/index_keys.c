@@ -1,6 +1,6 @@
 /* Keys of a chunk, packed row by row for an index and hashed. One plain 8-byte column is its own packed form; else cells go column by column
  * to where each row's words stand. Cost: 2 ns a key of one word, 1 ns or so for each further word. */
-#include "index_inside.h"
+#include "index.h"
 
 static inline const ivm__vector *key_vector(const ivm__chunk *chunk, const uint32_t *columns, uint32_t nth)
 {

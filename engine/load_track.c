@@ -11,24 +11,11 @@ static ivm_status keys_load(const ivm_fact *fact, ivm__zset *keys, ivm__step *st
     return ivm__zset_load(keys, &shape, step, from);
 }
 
-static ivm__weight weight_sum(const ivm__store *rows)
-{
-    ivm__row_id ids[64];
-    ivm__weight weights[64], sum = 0;
-    uint32_t next = 0, count;
-    while ((count = ivm__store_scan(rows, IVM__READ_CUR, &next, 64, ids, weights)) > 0) {
-        for (uint32_t i = 0; i < count; i++) {
-            sum += weights[i];
-        }
-    }
-    return sum;
-}
-
 static ivm_status track_fill(const ivm_fact *fact, ivm__step *step, ivm__feed *from, ivm__track *track)
 {
     if (fact->track->waiting.whole) {
         IVM_TRY(keys_load(fact, &track->waiting, step, from));
-        track->orphans = track->orphans_before = weight_sum(&track->waiting.store);
+        track->orphans = track->orphans_before = ivm__store_weights_sum(&track->waiting.store);
     }
     return fact->child->transient && fact->track->held.whole ? keys_load(fact, &track->held, step, from) : IVM_OK;
 }

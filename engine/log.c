@@ -1,4 +1,4 @@
-/* The write-ahead log: opening, appending, taking back, syncing, closing. A record goes to the segment fragment by fragment, each one write; a
+/* The write-ahead log: opening, appending, syncing, closing. A record goes to the segment fragment by fragment, each one write; a
  * record of up to IVM__FRAGMENT_BYTES is one write in all, and none before its end. Cost of appending: a copy, two hashes and a write; memory:
  * a fragment's. */
 #include "log_read.h"
@@ -281,51 +281,7 @@ void ivm__log_append_abandon(ivm__log *log)
     }
 }
 
-/* ---- Taking back and syncing -------------------------------------------------------------------------------------------------------- */
-
-/* Where in the segment under way the record begins. */
-static ivm_status record_find(ivm__log *log, uint64_t sequence, uint64_t *at, ivm_error *error)
-{
-    *at = sizeof(ivm__segment_head);
-    for (uint64_t number = log->segment.first; number < sequence;) {
-        ivm__fragment fragment;
-        IVM_TRY(ivm__file_read(&log->segment.file, &fragment, sizeof fragment, *at, error));
-        if (!ivm__fragment_is_sound(&fragment, log->segment.id) || fragment.sequence != number) {
-            return ivm__fail(error, IVM_IO, "%s: byte %llu: a fragment's head is not what was written, in %s", log->segment.file.name.text,
-                             (unsigned long long)*at, log->directory.path);
-        }
-        *at += sizeof fragment + ivm__fragment_padded(fragment.size);
-        number += ivm__fragment_ends_record(&fragment);
-    }
-    return IVM_OK;
-}
-
-ivm_status ivm__log_back(ivm__log *log, uint64_t sequence, ivm_error *error)
-{
-    ivm_error why = IVM_ERROR_INIT;
-    uint64_t at;
-    IVM_TRY(ivm__log_check(log, error));
-    ivm__log_state state = ivm__log_state_of(log);
-    assert(log->reader.ended && !log->record.open && sequence <= state.sequence);
-    if (sequence == state.sequence) {
-        return IVM_OK;
-    }
-    if (sequence < log->segment.first) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "record %llu is in a segment that has ended", (unsigned long long)sequence);
-    }
-    ivm_status status = record_find(log, sequence, &at, &why);
-    if (status != IVM_OK) {
-        ivm__log_break(log, &why);
-        return ivm__fail(error, IVM_IO, "%s", why.message);
-    }
-    pthread_mutex_lock(&log->lock);
-    log->state.sequence = sequence;
-    log->state.synced = state.synced < sequence ? state.synced : sequence;
-    log->state.log_bytes -= log->segment.size - at;
-    pthread_mutex_unlock(&log->lock);
-    log->segment.size = at;
-    return ivm__log_segment_cut(log, error);
-}
+/* ---- Syncing -------------------------------------------------------------------------------------------------------------------------- */
 
 ivm_status ivm__log_sync(ivm__log *log, ivm_error *error)
 {

@@ -8,7 +8,7 @@
  * is on the disk once a sync after it has succeeded; what is found after a crash is a prefix of what was appended that holds every record that
  * was synced. Bytes: log_fragment.h. How damage is told from a torn tail: log_read.h.
  *
- * Thread rule: one thread at a time (the holder of the engine's lock) opens, reads, appends, takes back, syncs and begins a checkpoint; another
+ * Thread rule: one thread at a time (the holder of the engine's lock) opens, reads, appends, syncs and begins a checkpoint; another
  * may at the same time write to the checkpoint's sink and end or abandon it; ivm__log_state_of() and ivm__log_broken() may be called from any. */
 #ifndef IVM__LOG_H
 #define IVM__LOG_H
@@ -57,9 +57,6 @@ const ivm__log_recovery *ivm__log_recovery_of(const ivm__log *log);
 ivm_status ivm__log_append_begin(ivm__log *log, uint8_t kind, ivm__sink **sink, ivm_error *error) IVM_MUST_CHECK;
 ivm_status ivm__log_append_end(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;
 void ivm__log_append_abandon(ivm__log *log);
-/* Takes back all records but the first `sequence`, so that no crash brings them back. invalid_argument: one is in a segment that has ended.
- * io: the log is broken, and they may be there or not. Cost: a sync, and a read for each record of the segment. */
-ivm_status ivm__log_back(ivm__log *log, uint64_t sequence, ivm_error *error) IVM_MUST_CHECK;
 /* Every record that was appended is on the disk. A failure breaks the log: syncing is never tried again, for it could succeed and mean nothing.
  * Broken: it takes nothing more (io), until it is closed and opened again. Costs nothing where nothing was appended since the last. */
 ivm_status ivm__log_sync(ivm__log *log, ivm_error *error) IVM_MUST_CHECK;

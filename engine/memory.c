@@ -29,20 +29,20 @@
 
 /* ---- Blocks ---------------------------------------------------------------------------------------------------------------------- */
 
-static void *malloc_allocate(void *context, size_t size)
+void *ivm__malloc_allocate(void *context, size_t size)
 {
     (void)context;
     return malloc(size);
 }
 
-static void *malloc_resize(void *context, void *old, size_t size_old, size_t size_new)
+void *ivm__malloc_resize(void *context, void *old, size_t size_old, size_t size_new)
 {
     (void)context;
     (void)size_old;
     return realloc(old, size_new);
 }
 
-static void malloc_release(void *context, void *block, size_t size)
+void ivm__malloc_release(void *context, void *block, size_t size)
 {
     (void)context;
     (void)size;
@@ -51,7 +51,7 @@ static void malloc_release(void *context, void *block, size_t size)
 
 void ivm__memory_init(ivm__memory *memory, const ivm_allocator *allocator)
 {
-    static const ivm_allocator by_malloc = { malloc_allocate, malloc_resize, malloc_release, NULL };
+    static const ivm_allocator by_malloc = { IVM__MALLOC };
     bool own = allocator && allocator->allocate;
     assert(!own || (allocator->resize && allocator->release));
     memory->allocator = own ? *allocator : by_malloc;

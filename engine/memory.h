@@ -19,7 +19,12 @@ typedef struct ivm__memory {
     _Atomic(struct ivm__leaving *) leaving; /* blocks that are given back a piece at a time */
 } ivm__memory;
 
-/* `allocator` with NULL functions: malloc and friends. No limit. */
+/* malloc and friends, as an allocator. */
+void *ivm__malloc_allocate(void *context, size_t size);
+void *ivm__malloc_resize(void *context, void *old, size_t size_old, size_t size_new);
+void ivm__malloc_release(void *context, void *block, size_t size);
+#define IVM__MALLOC ivm__malloc_allocate, ivm__malloc_resize, ivm__malloc_release, NULL
+/* `allocator` with NULL functions: those. No limit. */
 void ivm__memory_init(ivm__memory *memory, const ivm_allocator *allocator);
 /* From now on, on whatever thread; what is held already stays. 0: none. */
 void ivm__memory_limit(ivm__memory *memory, uint64_t bytes_max);

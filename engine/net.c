@@ -2,6 +2,8 @@
  * through another. Rows come as chunks, are laid out and hashed as a block, and their slots are fetched ahead. */
 #include "net.h"
 
+#define NONE UINT32_MAX
+
 #define PREFETCH_AHEAD 16u
 
 static void *zeroed(ivm__arena *arena, size_t size)
@@ -107,7 +109,7 @@ static void key_link(ivm__net *net, uint32_t row, uint64_t hash)
         uint32_t made = keys->count++;
         assert(made < net->rows_max);
         keys->rows[made] = row;
-        keys->heads[made] = IVM__NET_NONE;
+        keys->heads[made] = NONE;
         keys->slots[at] = hash >> 32 << 32 | (made + 1);
     }
     uint32_t key = (uint32_t)keys->slots[at] - 1;
@@ -122,7 +124,7 @@ uint32_t ivm__net_take_key(ivm__net *net, const uint8_t *row, uint64_t key_hash,
     uint32_t at = key_slot(net, row, key_hash), taken = 0;
     bool old_seen = false;
     uint32_t *place = keys->slots[at] ? &keys->heads[(uint32_t)keys->slots[at] - 1] : NULL;
-    while (place && *place != IVM__NET_NONE) {
+    while (place && *place != NONE) {
         uint32_t found = *place;
         if (net->weights[found] == 0) { /* as if the batch had never named it */
             keys->linked[found] = false;

@@ -10,8 +10,6 @@
 
 #include "catalog.h"
 
-#define IVM__NET_NONE UINT32_MAX
-
 /* Lists of the rows of each key. */
 typedef struct ivm__net_keys {
     uint64_t *slots; /* upper half of the hash, key + 1; NULL: the batch names no key of this table */

@@ -1,4 +1,4 @@
-/* Ordered multisets: the state of min, max and the distinct family, one B+ tree of (group, cell) -> net weight for all groups of an
+/* Ordered Z-sets: the state of min, max and the distinct family, one B+ tree of (group, cell) -> net weight for all groups of an
  * aggregate.
  *
  * A step adds weights and writes each addition down. Commit removes the entries that this left at weight 0; undo subtracts what was
@@ -155,12 +155,6 @@ ivm_status ivm__ordered_add_crossing(ivm__ordered *ordered, uint32_t group, ivm_
     *crossed = (*net > 0) - was;
     addition_write(ordered, key, weight, *net == 0);
     return IVM_OK;
-}
-
-ivm_status ivm__ordered_add(ivm__ordered *ordered, uint32_t group, ivm__wide cell, ivm__weight weight)
-{
-    int crossed;
-    return ivm__ordered_add_crossing(ordered, group, cell, weight, &crossed);
 }
 
 /* Removes the entries of weight 0 that changes left so, and ends the step. */

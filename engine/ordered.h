@@ -1,4 +1,4 @@
-/* Ordered multisets: cells of many groups in one B+ tree ordered by (group, cell), each with the net weight of the rows that hold it, so
+/* Ordered Z-sets: cells of many groups in one B+ tree ordered by (group, cell), each with the net weight of the rows that hold it, so
  * that min and max survive any deletion in O(log n). An entry whose weight falls to 0 stays until the step ends. */
 #ifndef IVM__ORDERED_H
 #define IVM__ORDERED_H
@@ -20,10 +20,8 @@ typedef struct ivm__ordered {
 
 void ivm__ordered_init(ivm__ordered *ordered, ivm__memory *memory, ivm__texts *texts, ivm_type type);
 void ivm__ordered_deinit(ivm__ordered *ordered);
-/* Adds to the weight of the group's cell (a wide: 8-byte cells zero-extended). Fails for memory alone, then nothing has changed. */
-ivm_status ivm__ordered_add(ivm__ordered *ordered, uint32_t group, ivm__wide cell, ivm__weight weight) IVM_MUST_CHECK;
-/* The same, and whether the cell came to be there (1), is there no more (-1), or neither: its weight rose above 0, or fell to 0 or
- * below. */
+/* Adds to the weight of the group's cell (a wide: 8-byte cells zero-extended), and tells whether the cell came to be there (1), is there no more (-1),
+ * or neither: its weight rose above 0, or fell to 0 or below. Fails for memory alone, then nothing has changed. */
 ivm_status ivm__ordered_add_crossing(ivm__ordered *ordered, uint32_t group, ivm__wide cell, ivm__weight weight,
                                      int *crossed) IVM_MUST_CHECK;
 /* The group's least or greatest cell of weight above 0. False: none. */

@@ -1,4 +1,4 @@
-/* Nodes of the ordered multisets' B+ tree: search within one and moves between two neighbours. Every function keeps keys ascending and, in
+/* Nodes of the ordered Z-sets' B+ tree: search within one and moves between two neighbours. Every function keeps keys ascending and, in
  * inner nodes, key i = first key of child i. Cost: a search is six steps without a branch (but for texts); a move is three memmoves. */
 #include "ordered_node.h"
 

@@ -1,4 +1,4 @@
-/* Nodes of the B+ trees of ordered multisets and of sorted rows: arrays of groups, of cells in a form that compares as integers, and of weights
+/* Nodes of the B+ trees of ordered Z-sets and of sorted rows: arrays of groups, of cells in a form that compares as integers, and of weights
  * or children.
  *
  * A cell is kept as 64 bits, as 128 (decimals) or as a text. Of a sorted row the group is its id and the cell what its order begins with; it

@@ -1,4 +1,4 @@
-/* The B+ tree of the ordered multisets and of sorted rows: paths from leaf to root, and the one entry that a path leads to put in or taken
+/* The B+ tree of the ordered Z-sets and of sorted rows: paths from leaf to root, and the one entry that a path leads to put in or taken
  * out. All nodes that an insertion's splits need are made before it touches any; a removal makes none, and neighbours with little left
  * become one.
  * Cost: a node a level searched, and moved within where an entry comes or goes. */

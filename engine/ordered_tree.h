@@ -1,4 +1,4 @@
-/* The B+ tree of the ordered multisets, and of sorted rows. */
+/* The B+ tree of the ordered Z-sets, and of sorted rows. */
 #ifndef IVM__ORDERED_TREE_H
 #define IVM__ORDERED_TREE_H
 

@@ -2,7 +2,6 @@
  * a segment. Cost: an allocation a segment. */
 #include "segments.h"
 
-#include <assert.h>
 #include <string.h>
 
 #define DIRECTORY_SEGMENTS_MIN 4u

@@ -38,10 +38,15 @@ void ivm__shared_take(const ivm__subject *subject, ivm__shared *shared)
     ivm__layout_acquire(store->layout);
 }
 
+static ivm__layout *shared_layout(const ivm__shared *shared)
+{
+    return (ivm__layout *)(uintptr_t)shared->rows.layout;
+}
+
 void ivm__shared_copy(const ivm__shared *from, ivm__shared *shared)
 {
     *shared = *from;
-    ivm__layout_acquire(ivm__shared_layout(from));
+    ivm__layout_acquire(shared_layout(from));
     ivm__pages_hold(from->pages);
     ivm__heavies_hold(from->heavies);
     ivm__finder_acquire(from->finder);
@@ -54,7 +59,7 @@ void ivm__shared_release(ivm__shared *shared, ivm__memory *memory)
     ivm__heavies_release(shared->heavies, memory);
     ivm__finder_release(shared->finder, memory);
     ivm__offer_release(shared->offer, memory);
-    ivm__layout_release(ivm__shared_layout(shared));
+    ivm__layout_release(shared_layout(shared));
     *shared = (ivm__shared){ .pages = NULL };
 }
 

@@ -30,11 +30,6 @@ void ivm__shared_take(const ivm__subject *subject, ivm__shared *shared);
 void ivm__shared_copy(const ivm__shared *from, ivm__shared *shared); /* any thread that may read `from` */
 void ivm__shared_release(ivm__shared *shared, ivm__memory *memory);  /* any thread; a zeroed one is fine */
 
-static inline ivm__layout *ivm__shared_layout(const ivm__shared *shared)
-{
-    return (ivm__layout *)(uintptr_t)shared->rows.layout;
-}
-
 /* One column's output arrays, for the snapshot's output_rows; `bytes` grows with the strings. */
 typedef struct ivm__output_column {
     void *values;
@@ -97,8 +92,7 @@ ivm_status ivm__snapshot_of(ivm_engine *engine, const ivm__store *store, ivm_sna
 /* The rows of one that shares pages; they stay while it is open. */
 ivm__row_pages ivm__snapshot_row_pages(const ivm_snapshot *snapshot);
 
-/* How many places there are, some of them without a row, and what is at one; weight 0: no row. */
-uint64_t ivm__snapshot_places(const ivm_snapshot *snapshot);
+/* What is at a place; weight 0: no row. */
 static inline const uint8_t *ivm__snapshot_row(const ivm_snapshot *snapshot, ivm__row_id id, int64_t *weight)
 {
     const uint8_t *at = ivm__row_pages_at(&snapshot->shared.rows, id);

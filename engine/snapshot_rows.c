@@ -191,7 +191,8 @@ static size_t text_bytes(const ivm__layout *layout, const uint8_t *row)
     return size;
 }
 
-uint64_t ivm__snapshot_places(const ivm_snapshot *snapshot)
+/* How many places there are, some of them without a row. */
+static uint64_t snapshot_places(const ivm_snapshot *snapshot)
 {
     return snapshot->order ? snapshot->order_count : snapshot->shared.rows.end;
 }
@@ -250,7 +251,7 @@ bool ivm_snapshot_next(ivm_snapshot *snapshot, ivm_rows *rows)
     uint32_t count = 0;
     snapshot->status = ivm__snapshot_output_make(snapshot, IVM__CHUNK_ROWS);
     if (snapshot->status == IVM_OK) {
-        count = rows_take(snapshot, &snapshot->next, ivm__snapshot_places(snapshot), CHUNK_TEXT_BYTES_MAX);
+        count = rows_take(snapshot, &snapshot->next, snapshot_places(snapshot), CHUNK_TEXT_BYTES_MAX);
     }
     if (count > 0) {
         snapshot->status = ivm__snapshot_output(snapshot, count, rows);
@@ -266,7 +267,7 @@ bool ivm_snapshot_next(ivm_snapshot *snapshot, ivm_rows *rows)
 
 size_t ivm_snapshot_chunks_count(const ivm_snapshot *snapshot)
 {
-    return snapshot ? (ivm__snapshot_places(snapshot) + IVM__CHUNK_ROWS - 1) / IVM__CHUNK_ROWS : 0;
+    return snapshot ? (snapshot_places(snapshot) + IVM__CHUNK_ROWS - 1) / IVM__CHUNK_ROWS : 0;
 }
 
 ivm_status ivm_snapshot_chunk(ivm_snapshot *snapshot, size_t chunk, ivm_rows *rows, ivm_error *error)
@@ -281,7 +282,7 @@ ivm_status ivm_snapshot_chunk(ivm_snapshot *snapshot, size_t chunk, ivm_rows *ro
     if (ivm__snapshot_output_make(snapshot, IVM__CHUNK_ROWS) != IVM_OK) {
         return ivm__fail_memory(error);
     }
-    uint64_t place = (uint64_t)chunk * IVM__CHUNK_ROWS, end = place + IVM__CHUNK_ROWS, places = ivm__snapshot_places(snapshot);
+    uint64_t place = (uint64_t)chunk * IVM__CHUNK_ROWS, end = place + IVM__CHUNK_ROWS, places = snapshot_places(snapshot);
     uint32_t count = rows_take(snapshot, &place, end < places ? end : places, SIZE_MAX);
     ivm_status status = ivm__snapshot_output(snapshot, count, rows);
     return status == IVM_OK ? IVM_OK : ivm__fail(error, status, "the %u rows of chunk %zu cannot be given out", count, chunk);

@@ -1,5 +1,5 @@
 /* Sorted rows: the ids of a store's rows in one B+ tree, in an order given by their columns, so that the rows of a group can be walked from its
- * first on. The nodes and the tree are those of the ordered multisets.
+ * first on. The nodes and the tree are those of the ordered Z-sets.
  *
  *     order: keys[0], keys[1], ...      group: rows equal in the first groups_count keys
  *

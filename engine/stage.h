@@ -1,6 +1,6 @@
 /* Staging: a batch as each table's net delta, checked against keys and contents, and applied to the tables with an undo that cannot fail.
  *
- *     parts in order -> rows by table -> consolidated where a weight is negative or a key is named -> constraints -> chunks -> applied
+ *     parts in order -> rows by table -> consolidated where a weight is negative or a key is named -> keys and facts judged -> chunks -> applied
  *
  * Consolidation is asked for by need: a bag's part without a negative weight is net as it stands, its arrays are read in place. */
 #ifndef IVM__STAGE_H

@@ -274,6 +274,8 @@ uint32_t ivm__store_scan(const ivm__store *store, ivm__reading reading, uint32_t
 /* The same for a reader with rows set aside. */
 uint32_t ivm__store_scan_aside(const ivm__store *store, ivm__reading reading, const ivm__aside *aside, uint32_t *next, uint32_t capacity,
                                ivm__row_id *rows, ivm__weight *weights);
+/* What its rows weigh now, all together. Cost: a scan. */
+ivm__weight ivm__store_weights_sum(const ivm__store *store);
 /* Walks what the step changed so far: rows whose weight after differs from before; weights[i] = after - before. Appended rows too. */
 uint32_t ivm__store_changes(const ivm__store *store, uint32_t *next, uint32_t capacity, ivm__row_id *rows, ivm__weight *weights);
 /* The same for the step last committed. */

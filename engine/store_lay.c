@@ -10,7 +10,6 @@
  * order. The list of the step last committed is not touched. Cost: a lookup a row laid over. */
 #include "heavy.h"
 #include "index_inside.h"
-#include "pages.h"
 
 #define BLOCK_ROWS 64u
 

@@ -21,6 +21,19 @@ uint32_t ivm__store_scan(const ivm__store *store, ivm__reading reading, uint32_t
     return count;
 }
 
+ivm__weight ivm__store_weights_sum(const ivm__store *store)
+{
+    ivm__row_id rows[64];
+    ivm__weight weights[64], sum = 0;
+    uint32_t next = 0, count;
+    while ((count = ivm__store_scan(store, IVM__READ_CUR, &next, 64, rows, weights)) > 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            sum += weights[i];
+        }
+    }
+    return sum;
+}
+
 /* Rows set aside may be there under any reading. */
 uint32_t ivm__store_scan_aside(const ivm__store *store, ivm__reading reading, const ivm__aside *aside, uint32_t *next, uint32_t capacity,
                                ivm__row_id *rows, ivm__weight *weights)

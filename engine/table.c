@@ -2,7 +2,6 @@
  * they are appended and found only once a batch takes a row away. */
 #include "journal.h"
 #include "publish.h"
-#include "stage.h"
 #include "utf8.h"
 
 ivm_status ivm__column_check(const ivm_column_definition *column, ivm_error *error)

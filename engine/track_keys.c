@@ -2,8 +2,6 @@
  * lookup a key. */
 #include "track_inside.h"
 
-#include "index_inside.h"
-
 ivm_status ivm__track_child(const ivm_fact *fact, ivm__arena *arena, ivm__key_source *child)
 {
     uint32_t *columns = ivm__arena_allocate(arena, fact->columns_count * sizeof *columns);

@@ -26,8 +26,20 @@ ivm_status ivm__zset_init(ivm__zset *zset, ivm__memory *memory, ivm__texts *text
     }
     if (status != IVM_OK) {
         ivm__zset_deinit(zset);
+        *zset = (ivm__zset){ 0 };
     }
     ivm__release(memory, columns, columns_count * sizeof *columns);
+    return status;
+}
+
+ivm_status ivm__zset_init_typed(ivm__zset *zset, ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types,
+                                uint32_t columns_count, bool packed)
+{
+    ivm__layout *layout;
+    *zset = (ivm__zset){ 0 };
+    IVM_TRY(ivm__layout_create(memory, types, NULL, columns_count, packed, &layout));
+    ivm_status status = ivm__zset_init(zset, memory, texts, seed, layout);
+    ivm__layout_release(layout);
     return status;
 }
 

@@ -10,8 +10,11 @@ typedef struct ivm__zset {
     ivm__index *whole; /* over all columns */
 } ivm__zset;
 
-/* Takes a reference to the layout. */
+/* Takes a reference to the layout. On failure it is a zeroed one. */
 ivm_status ivm__zset_init(ivm__zset *zset, ivm__memory *memory, ivm__texts *texts, uint64_t seed, ivm__layout *layout) IVM_MUST_CHECK;
+/* The same with a layout of its own, over columns of these types. */
+ivm_status ivm__zset_init_typed(ivm__zset *zset, ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types,
+                                uint32_t columns_count, bool packed) IVM_MUST_CHECK;
 void ivm__zset_deinit(ivm__zset *zset); /* a zeroed one is fine */
 
 /* Adds the chunk's rows, times `sign`, as part of the store's step. columns[c]: the chunk's column for layout column c (NULL: c).

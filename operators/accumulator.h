@@ -2,7 +2,7 @@
  *
  * A state is a few 16-byte sums, so that nothing overflows on the way, whatever order terms come in:
  *     rows | per aggregate: sum, count of non-nulls | touch, out row | per exact sum: carry or float sum
- * 64 bytes, one cache line, for count(*) and one sum. min, max and the distinct family keep their values in an ordered multiset for all
+ * 64 bytes, one cache line, for count(*) and one sum. min, max and the distinct family keep their values in an ordered Z-set for all
  * groups, variances of integers and decimals their moments in the state. */
 #ifndef IVM__ACCUMULATOR_H
 #define IVM__ACCUMULATOR_H
@@ -96,7 +96,7 @@ typedef struct ivm__group_reading {
 
 /* A group's state, the same bytes however it came to be. Not in a step. */
 ivm_status ivm__group_write(const ivm__accumulators *accumulators, uint32_t group, ivm__sink *sink) IVM_MUST_CHECK;
-/* Into a state that is clear; what it adds to multisets is to be committed. Corrupt where no state is written so. */
+/* Into a state that is clear; what it adds to ordered Z-sets is to be committed. Corrupt where no state is written so. */
 ivm_status ivm__group_read(ivm__accumulators *accumulators, uint32_t group, ivm__group_reading *reading) IVM_MUST_CHECK;
 
 uint64_t ivm__accumulators_bytes(const ivm__accumulators *accumulators);

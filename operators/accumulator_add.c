@@ -154,7 +154,7 @@ static void add_bools(const ivm__accumulators *accumulators, const ivm__accumula
     }
 }
 
-/* A cell as the ordered multisets take it. */
+/* A cell as the ordered Z-sets take it. */
 static inline ivm__wide cell_at(const ivm__vector *values, bool wide, uint32_t row)
 {
     return wide ? ivm__wide_cell(values, row) : (ivm__wide)ivm__word(values, row);

@@ -4,33 +4,34 @@
 #include "holding.h"
 #include "weights.h"
 
-ivm_status ivm__keeper_init(ivm__keeper *keeper, ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types,
-                            uint32_t columns_count)
+ivm_status ivm__keeper_create(const ivm__operator_class *class, size_t size, ivm__memory *memory, ivm__texts *texts, uint64_t seed,
+                              const ivm_type *types, uint32_t columns_count, ivm__keeper **made)
 {
-    ivm__layout *layout;
+    assert(size >= sizeof(ivm__keeper));
+    ivm__keeper *it = ivm__allocate_zeroed(memory, size);
     ivm_type *copy = ivm__allocate(memory, columns_count * sizeof *copy);
-    if (!copy) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    memcpy(copy, types, columns_count * sizeof *copy);
-    ivm_status status = ivm__layout_create(memory, types, NULL, columns_count, true, &layout);
+    ivm_status status = it && copy ? IVM_OK : IVM_OUT_OF_MEMORY;
     if (status == IVM_OK) {
-        status = ivm__zset_init(&keeper->rows, memory, texts, seed, layout);
-        ivm__layout_release(layout);
+        memcpy(copy, types, columns_count * sizeof *copy);
+        it->head = (ivm__operator){ .class = class, .columns_count = columns_count, .types = copy };
+        it->size = size;
+        status = ivm__zset_init_typed(&it->rows, memory, texts, seed, copy, columns_count, true);
     }
     if (status != IVM_OK) {
         ivm__release(memory, copy, columns_count * sizeof *copy);
+        ivm__release(memory, it, size);
         return status;
     }
-    keeper->head.types = copy;
-    keeper->head.columns_count = columns_count;
+    *made = it;
     return IVM_OK;
 }
 
-void ivm__keeper_deinit(ivm__keeper *keeper, ivm__memory *memory)
+void ivm__keeper_free(ivm__operator *self, ivm__memory *memory)
 {
-    ivm__zset_deinit(&keeper->rows);
-    ivm__release(memory, (void *)keeper->head.types, keeper->head.columns_count * sizeof *keeper->head.types);
+    ivm__keeper *it = (ivm__keeper *)self;
+    ivm__zset_deinit(&it->rows);
+    ivm__release(memory, (void *)self->types, self->columns_count * sizeof *self->types);
+    ivm__release(memory, it, it->size);
 }
 
 ivm_status ivm__keeper_consume(ivm__operator *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk)

@@ -8,12 +8,13 @@
 typedef struct ivm__keeper {
     ivm__operator head; /* its types are the keeper's own */
     ivm__zset rows;
+    size_t size; /* of the struct that it begins */
 } ivm__keeper;
 
-/* Of a struct that is zero but for its class; on failure it holds nothing. */
-ivm_status ivm__keeper_init(ivm__keeper *keeper, ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types,
-                            uint32_t columns_count) IVM_MUST_CHECK;
-void ivm__keeper_deinit(ivm__keeper *keeper, ivm__memory *memory);
+/* One of a class, in a struct of this size that is zero otherwise; its columns have these types. */
+ivm_status ivm__keeper_create(const ivm__operator_class *class, size_t size, ivm__memory *memory, ivm__texts *texts, uint64_t seed,
+                              const ivm_type *types, uint32_t columns_count, ivm__keeper **made) IVM_MUST_CHECK;
+void ivm__keeper_free(ivm__operator *self, ivm__memory *memory);
 /* As a class has them. Rows += what comes, through port 0. Cost: one lookup a row. */
 ivm_status ivm__keeper_consume(ivm__operator *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk) IVM_MUST_CHECK;
 /* All has come: overflow where a row's net weight leaves int64. */

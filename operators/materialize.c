@@ -7,18 +7,12 @@
  * lookup a row. */
 #include "keeper.h"
 
-static void materialize_free(ivm__operator *self, ivm__memory *memory)
-{
-    ivm__keeper_deinit((ivm__keeper *)self, memory);
-    ivm__release(memory, self, sizeof(ivm__keeper));
-}
-
 static const ivm__operator_class materialize_class = { .name = "materialize",
                                                        .consume = ivm__keeper_consume,
                                                        .finish = ivm__keeper_finish,
                                                        .commit = ivm__keeper_commit,
                                                        .undo = ivm__keeper_undo,
-                                                       .free = materialize_free,
+                                                       .free = ivm__keeper_free,
                                                        .save = ivm__keeper_save,
                                                        .load = ivm__keeper_load,
                                                        .settle = ivm__keeper_settle };
@@ -26,16 +20,8 @@ static const ivm__operator_class materialize_class = { .name = "materialize",
 ivm_status ivm__materialize_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,
                                    ivm__operator **made)
 {
-    ivm__keeper *it = ivm__allocate_zeroed(memory, sizeof *it);
-    if (!it) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    it->head.class = &materialize_class;
-    ivm_status status = ivm__keeper_init(it, memory, texts, seed, types, columns_count);
-    if (status != IVM_OK) {
-        ivm__release(memory, it, sizeof *it);
-        return status;
-    }
+    ivm__keeper *it;
+    IVM_TRY(ivm__keeper_create(&materialize_class, sizeof *it, memory, texts, seed, types, columns_count, &it));
     *made = &it->head;
     return IVM_OK;
 }

@@ -14,15 +14,8 @@ static const ivm__wide zeros[IVM__CHUNK_ROWS]; /* cells of nulls, whatever their
 
 ivm_status ivm__outer_side_init(ivm__outer_side *side, ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types)
 {
-    ivm__layout *layout;
     side->memory = memory;
-    IVM_TRY(ivm__layout_create(memory, types, NULL, side->columns_count, false, &layout));
-    ivm_status status = ivm__zset_init(&side->rows, memory, texts, seed, layout);
-    ivm__layout_release(layout);
-    if (status != IVM_OK) {
-        side->rows = (ivm__zset){ 0 };
-        return status;
-    }
+    IVM_TRY(ivm__zset_init_typed(&side->rows, memory, texts, seed, types, side->columns_count, false));
     return ivm__store_index(&side->rows.store, side->keys, side->keys_count, false, &side->index);
 }
 

@@ -5,6 +5,12 @@
  * looked at once all pairs of the step have met, for the rows whose weight changed and then those whose count alone did: a row that found
  * a partner and lost it again is as it was. Cost: a few loads a row touched. */
 #include "outer_state.h"
+
+/* What a row of this weight and count stands for alone: in a semi join where it has a partner, else where it has none. */
+static inline ivm__weight standing_weight(const ivm__outer *outer, ivm__weight weight, uint32_t count)
+{
+    return weight > 0 && (count > 0) == (outer->kind == IVM_SEMI_JOIN) ? weight : 0;
+}
 #include "pairs.h"
 #include "weights.h"
 
@@ -17,8 +23,8 @@ static uint32_t rows_stand(const ivm__outer *outer, const ivm__outer_side *side,
         ivm__row_id row = rows[i];
         ivm__weight before = ivm__store_weight(store, row, IVM__READ_OLD), after = ivm__store_weight(store, row, IVM__READ_CUR);
         rows[kept] = row;
-        weights[kept] = ivm__outer_standing(outer, after, side->partners[row].count) -
-                        ivm__outer_standing(outer, before, ivm__partners_before(side, row));
+        weights[kept] =
+            standing_weight(outer, after, side->partners[row].count) - standing_weight(outer, before, ivm__partners_before(side, row));
         kept += weights[kept] != 0;
     }
     return kept;
@@ -118,7 +124,7 @@ static ivm_status nulls_stand(const ivm__outer *outer, ivm__step *step, const iv
     uint32_t next = 0;
     ivm__row_id row = ivm__index_find(side->rows.whole, keys.words, keys.hashes[0], &next);
     if (row != IVM__ROW_NONE) {
-        *weight = ivm__outer_standing(outer, ivm__store_weight(store, row, IVM__READ_CUR), side->partners[row].count);
+        *weight = standing_weight(outer, ivm__store_weight(store, row, IVM__READ_CUR), side->partners[row].count);
     }
     return IVM_OK;
 }

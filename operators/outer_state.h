@@ -92,10 +92,4 @@ ivm_status ivm__outer_stand(ivm__outer *outer, ivm__step *step, const ivm__outer
 /* A full join whose rows are all null on either side: both padded are one row, whose weight must fit. */
 ivm_status ivm__outer_nulls_check(ivm__outer *outer, ivm__step *step) IVM_MUST_CHECK;
 
-/* What a row of this weight and count stands for alone: in a semi join where it has a partner, else where it has none. */
-static inline ivm__weight ivm__outer_standing(const ivm__outer *outer, ivm__weight weight, uint32_t count)
-{
-    return weight > 0 && (count > 0) == (outer->kind == IVM_SEMI_JOIN) ? weight : 0;
-}
-
 #endif

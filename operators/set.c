@@ -331,15 +331,6 @@ static const ivm__operator_class set_class = { .name = "set",
                                                .load = set_load,
                                                .settle = set_settle };
 
-static ivm_status rows_init(set *it, ivm__texts *texts, uint64_t seed)
-{
-    ivm__layout *layout;
-    IVM_TRY(ivm__layout_create(it->memory, it->head.types, NULL, it->head.columns_count, true, &layout));
-    ivm_status status = ivm__zset_init(&it->rows, it->memory, texts, seed, layout);
-    ivm__layout_release(layout);
-    return status;
-}
-
 ivm_status ivm__set_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, ivm__set_kind kind, const ivm_type *types,
                            uint32_t columns_count, uint32_t inputs_count, ivm__operator **made)
 {
@@ -353,7 +344,7 @@ ivm_status ivm__set_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed
         it->memory = memory;
         it->kind = kind;
         it->inputs_count = inputs_count;
-        status = rows_init(it, texts, seed);
+        status = ivm__zset_init_typed(&it->rows, memory, texts, seed, copy, columns_count, true);
     }
     if (status != IVM_OK) {
         ivm__release(memory, it, sizeof *it);

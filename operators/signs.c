@@ -83,18 +83,12 @@ static ivm_status signs_finish(ivm__operator *self, ivm__step *step)
 
 /* ---- The operator ------------------------------------------------------------------------------------------------------------------ */
 
-static void signs_free(ivm__operator *self, ivm__memory *memory)
-{
-    ivm__keeper_deinit(&((signs *)self)->kept, memory);
-    ivm__release(memory, self, sizeof(signs));
-}
-
 static const ivm__operator_class signs_class = { .name = "signs",
                                                  .consume = ivm__keeper_consume,
                                                  .finish = signs_finish,
                                                  .commit = ivm__keeper_commit,
                                                  .undo = ivm__keeper_undo,
-                                                 .free = signs_free,
+                                                 .free = ivm__keeper_free,
                                                  .save = ivm__keeper_save,
                                                  .load = ivm__keeper_load,
                                                  .settle = ivm__keeper_settle };
@@ -102,17 +96,9 @@ static const ivm__operator_class signs_class = { .name = "signs",
 ivm_status ivm__signs_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,
                              ivm__signs_ports ports, ivm__operator **made)
 {
-    signs *it = ivm__allocate_zeroed(memory, sizeof *it);
-    if (!it) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    it->kept.head.class = &signs_class;
-    it->ports = ports;
-    ivm_status status = ivm__keeper_init(&it->kept, memory, texts, seed, types, columns_count);
-    if (status != IVM_OK) {
-        ivm__release(memory, it, sizeof *it);
-        return status;
-    }
-    *made = &it->kept.head;
+    ivm__keeper *kept;
+    IVM_TRY(ivm__keeper_create(&signs_class, sizeof(signs), memory, texts, seed, types, columns_count, &kept));
+    ((signs *)kept)->ports = ports;
+    *made = &kept->head;
     return IVM_OK;
 }

@@ -414,15 +414,6 @@ static void keys_take(top *it, const ivm__top_spec *spec, uint32_t *groups_count
     }
 }
 
-static ivm_status rows_init(top *it, uint64_t seed)
-{
-    ivm__layout *layout;
-    IVM_TRY(ivm__layout_create(it->memory, it->types, NULL, it->head.columns_count + it->computed_count, true, &layout));
-    ivm_status status = ivm__zset_init(&it->rows, it->memory, it->texts, seed, layout);
-    ivm__layout_release(layout);
-    return status;
-}
-
 static void spec_free(const ivm__top_spec *spec, ivm__memory *memory, ivm__texts *texts)
 {
     for (uint32_t i = 0; i < spec->partitions_count; i++) {
@@ -465,7 +456,8 @@ ivm_status ivm__top_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed
         return IVM_OUT_OF_MEMORY;
     }
     keys_take(it, spec, &groups_count);
-    ivm_status status = rows_init(it, seed);
+    ivm_status status =
+        ivm__zset_init_typed(&it->rows, it->memory, it->texts, seed, it->types, it->head.columns_count + it->computed_count, true);
     if (status != IVM_OK) {
         top_free(&it->head, memory);
         return status;

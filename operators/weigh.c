@@ -1,14 +1,13 @@
-/* Weigh: what stands at one place of a plan, as one number; and judge, which keeps the rows apart.
+/* Weigh: what stands at one place of a plan, as one number.
  *
- *     weigh     total += sum of weights            no row weighs more than all of them together: while the total fits int64 each row does
- *     judge     rows += delta                      each row's net weight, exactly
+ *     total += sum of weights            no row weighs more than all of them together: while the total fits int64 each row does
  *
- * Both pass chunks on as they come. The sum is that of what stands there, however it came: in flight it may wrap, and comes back. Where weights may be
+ * Chunks are passed on as they come. The sum is that of what stands there, however it came: in flight it may wrap, and comes back. Where weights may be
  * below zero rows can cancel in a sum, and weigh adds up magnitudes instead: a bound that never falls. A total past int64 proves nothing; weigh then
- * asks whoever it was given, who judges row by row at whatever cost. Cost: an addition a weighted row for weigh, a lookup a row for judge. */
+ * asks whoever it was given, who judges row by row (judge.c) at whatever cost. Cost: an addition a weighted row. */
 #include "bytes.h"
 #include "holding.h"
-#include "keeper.h"
+#include "operators.h"
 #include "weights.h"
 
 /* Weights up to this can be added up for a whole step without leaving 128 bits. */
@@ -162,78 +161,6 @@ ivm_status ivm__weigh_create(ivm__memory *memory, const ivm_type *types, uint32_
     it->head = (ivm__operator){ .class = &weigh_class, .columns_count = columns_count, .types = types };
     it->weigher = weigher;
     it->negative = negative;
-    *made = &it->head;
-    return IVM_OK;
-}
-
-/* ---- Judge ------------------------------------------------------------------------------------------------------------------------- */
-
-/* Cells of columns that are not carried, since they were dropped from their table. */
-static const ivm__wide zeros[IVM__CHUNK_ROWS];
-
-/* The chunk with a cell in every column. NULL: out of memory. */
-static const ivm__chunk *chunk_complete(ivm__arena *scratch, const ivm__chunk *chunk, const ivm_type *types)
-{
-    ivm__chunk *whole = ivm__chunk_make(scratch, types, chunk->columns_count);
-    if (!whole) {
-        return NULL;
-    }
-    for (uint32_t c = 0; c < chunk->columns_count; c++) {
-        whole->columns[c] = chunk->columns[c];
-        if (!chunk->columns[c].cells) {
-            whole->columns[c] = (ivm__vector){ .type = types[c], .cells = (void *)zeros };
-        }
-    }
-    whole->rows_count = chunk->rows_count;
-    whole->weights = chunk->weights;
-    return whole;
-}
-
-static ivm_status judge_consume(ivm__operator *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk)
-{
-    assert(port == 0 && chunk->columns_count == self->columns_count && !step->loading);
-    (void)port;
-    ivm__arena_mark mark = ivm__arena_here(step->scratch);
-    const ivm__chunk *whole = chunk_complete(step->scratch, chunk, self->types);
-    ivm_status status = whole ? ivm__zset_add(&((ivm__keeper *)self)->rows, step->scratch, whole, NULL, 1) : IVM_OUT_OF_MEMORY;
-    ivm__arena_back(step->scratch, mark);
-    return status == IVM_OK ? ivm__emit(self, step, chunk) : ivm__fail_memory(step->error);
-}
-
-static ivm_status judge_finish(ivm__operator *self, ivm__step *step)
-{
-    if (!ivm__touched_weights_fit(&((ivm__keeper *)self)->rows.store)) {
-        return ivm__fail(step->error, IVM_OVERFLOW, "view %s: the weight of a row is out of range within the plan", self->view);
-    }
-    return IVM_OK;
-}
-
-static void judge_free(ivm__operator *self, ivm__memory *memory)
-{
-    ivm__keeper_deinit((ivm__keeper *)self, memory);
-    ivm__release(memory, self, sizeof(ivm__keeper));
-}
-
-static const ivm__operator_class judge_class = { .name = "judge",
-                                                 .consume = judge_consume,
-                                                 .finish = judge_finish,
-                                                 .commit = ivm__keeper_commit,
-                                                 .undo = ivm__keeper_undo,
-                                                 .free = judge_free };
-
-ivm_status ivm__judge_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types, uint32_t columns_count,
-                             ivm__operator **made)
-{
-    ivm__keeper *it = ivm__allocate_zeroed(memory, sizeof *it);
-    if (!it) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    it->head.class = &judge_class;
-    ivm_status status = ivm__keeper_init(it, memory, texts, seed, types, columns_count);
-    if (status != IVM_OK) {
-        ivm__release(memory, it, sizeof *it);
-        return status;
-    }
     *made = &it->head;
     return IVM_OK;
 }

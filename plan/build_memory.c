@@ -4,7 +4,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* ---- Causes ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -46,27 +45,7 @@ void ivm__builder_cause_take(ivm_error *error)
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------------------------ */
 
-static void *malloc_allocate(void *context, size_t size)
-{
-    (void)context;
-    return malloc(size);
-}
-
-static void *malloc_resize(void *context, void *old, size_t size_old, size_t size_new)
-{
-    (void)context;
-    (void)size_old;
-    return realloc(old, size_new);
-}
-
-static void malloc_release(void *context, void *block, size_t size)
-{
-    (void)context;
-    (void)size;
-    free(block);
-}
-
-ivm__memory ivm__builder_memory = { .allocator = { malloc_allocate, malloc_resize, malloc_release, NULL }, .bytes_max = UINT64_MAX };
+ivm__memory ivm__builder_memory = { .allocator = { IVM__MALLOC }, .bytes_max = UINT64_MAX };
 
 char *ivm__builder_text(const char *text, size_t size)
 {

@@ -274,24 +274,11 @@ static bool is_below(const ivm__operator *operator, const ivm__operator * fronti
     return above != NULL;
 }
 
-static ivm__weight store_weight(const ivm__store *store)
-{
-    ivm__row_id rows[64];
-    ivm__weight weights[64], sum = 0;
-    uint32_t next = 0, count;
-    while ((count = ivm__store_scan(store, IVM__READ_CUR, &next, 64, rows, weights)) > 0) {
-        for (uint32_t i = 0; i < count; i++) {
-            sum += weights[i];
-        }
-    }
-    return sum;
-}
-
 void ivm__frontier_stand(const ivm__frontier *frontier, const ivm__program *program)
 {
     ivm__operator *at = ivm__frontier_operator(frontier, program);
     bool is_root = frontier->place == program->operators_count - 1 && frontier->view->planned->node->op != IVM__PLAN_AGGREGATE;
-    ivm__weight standing = is_root ? store_weight(ivm__materialize_result(at)) : ivm__aggregate_rows(at);
+    ivm__weight standing = is_root ? ivm__store_weights_sum(ivm__materialize_result(at)) : ivm__aggregate_rows(at);
     for (uint32_t i = 0; i < program->operators_count; i++) {
         if (ivm__operator_weighs(program->operators[i]) && is_below(program->operators[i], at)) {
             ivm__weigh_begin(program->operators[i], standing);

@@ -5,6 +5,7 @@
  * A call that was cancelled has changed nothing: each view tells as many rows as were pushed by calls that went through, and the audit finds no
  * difference. */
 #include "ivm/ivm.h"
+#include "random.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -42,12 +43,6 @@ static int64_t now(void)
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
-}
-
-static uint64_t drawn(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return *state >> 33;
 }
 
 static void *ask(void *subject)
@@ -168,8 +163,8 @@ static ivm_status push(work *it, size_t count, bool go, uint64_t *random)
     int64_t first = go ? it->next - (int64_t)count : it->next;
     for (size_t i = 0; i < count; i++) {
         it->id[i] = first + (int64_t)i;
-        it->ref[i] = (int64_t)(drawn(random) % PARENTS);
-        it->value[i] = (int64_t)(drawn(random) % 1000);
+        it->ref[i] = (int64_t)(random_short(random) % PARENTS);
+        it->value[i] = (int64_t)(random_short(random) % 1000);
     }
     ivm_column_data columns[] = { { .values = it->id }, { .values = it->ref }, { .values = it->value } };
     ivm_rows rows = { .rows_count = count, .columns_count = go ? 1 : 3, .columns = columns };
@@ -213,7 +208,7 @@ static ivm_status audit(work *it)
 
 static ivm_status call(work *it, int kind, uint64_t *random)
 {
-    size_t saved = 0, count = it->rows_max - drawn(random) % (it->rows_max / 2);
+    size_t saved = 0, count = it->rows_max - random_short(random) % (it->rows_max / 2);
     bool go = it->there >= (int64_t)it->rows_max * 2;
     switch (kind) {
     case 0:
@@ -241,7 +236,7 @@ int main(int argc, char **argv)
     for (int round = 0; round < ROUNDS || !counts[0] || !counts[1]; round++) {
         int kind = round % 8;
         int64_t began = now(), most = spans[kind] + spans[kind] / 4 + 100;
-        (void)ask_set(round % 3 == 0 ? 0 : began + (int64_t)(drawn(&random) % (uint64_t)most));
+        (void)ask_set(round % 3 == 0 ? 0 : began + (int64_t)(random_short(&random) % (uint64_t)most));
         ivm_status status = call(&it, kind, &random);
         int64_t ended = now(), asked = ask_set(0);
         NEED(status == IVM_OK || (status == IVM_CANCELLED && asked));

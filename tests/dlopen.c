@@ -1,19 +1,12 @@
 /* Loads the shared library the way a host process does, with dlopen, and keeps a tiny view by its symbols: no main program, no other
  * library may be needed. A plain program: it prints what went wrong and gives 1. */
 #include "ivm/ivm.h"
+#include "need.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define NEED(condition)                                                                                                                    \
-    do {                                                                                                                                   \
-        if (!(condition)) {                                                                                                                \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                                                \
-            exit(1);                                                                                                                       \
-        }                                                                                                                                  \
-    } while (0)
 
 static void *library;
 

@@ -7,6 +7,8 @@
  * condition that overflows for some rows, weights of both signs, texts, nulls, and a table with several indexes. */
 #include "allocator.h"
 #include "ivm/ivm.h"
+#include "need.h"
+#include "random.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -22,14 +24,6 @@
 #define TURNS 12
 #define VIEW_LATER 5 /* among the views */
 #define VIEWS_MAX 7
-
-#define NEED(condition)                                                                                                                    \
-    do {                                                                                                                                   \
-        if (!(condition)) {                                                                                                                \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                                                \
-            exit(1);                                                                                                                       \
-        }                                                                                                                                  \
-    } while (0)
 
 typedef struct shop {
     ivm_engine *engine;
@@ -112,24 +106,18 @@ static ivm_status shop_open(shop *it, uint32_t threads, const ivm_allocator *all
 
 /* ---- The story ----------------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t drawn(uint64_t *random, uint64_t below)
-{
-    *random = *random * 6364136223846793005u + 1442695040888963407u;
-    return (*random >> 33) % below;
-}
-
 static void sale_put(shop *it, ivm_batch *batch, int64_t id, ivm_change change, bool overflows)
 {
     uint64_t random = (uint64_t)id * 0x9E3779B97F4A7C15u;
     char note[24];
-    snprintf(note, sizeof note, "note %d", (int)drawn(&random, 300));
+    snprintf(note, sizeof note, "note %d", (int)random_below(&random, 300));
     ivm_value row[] = { ivm_int64(id),
-                        drawn(&random, 50) ? ivm_int64((int64_t)drawn(&random, PRODUCTS + PRODUCTS / 9)) : ivm_null(),
-                        ivm_int64((int64_t)drawn(&random, PRODUCTS)),
-                        drawn(&random, 9) ? ivm_int64((int64_t)drawn(&random, 40)) : ivm_null(),
-                        ivm_int64(overflows ? INT64_MAX : (int64_t)drawn(&random, 100)),
-                        ivm_float64((double)drawn(&random, 1000000) / 7),
-                        drawn(&random, 5) ? ivm_string(note) : ivm_null() };
+                        random_below(&random, 50) ? ivm_int64((int64_t)random_below(&random, PRODUCTS + PRODUCTS / 9)) : ivm_null(),
+                        ivm_int64((int64_t)random_below(&random, PRODUCTS)),
+                        random_below(&random, 9) ? ivm_int64((int64_t)random_below(&random, 40)) : ivm_null(),
+                        ivm_int64(overflows ? INT64_MAX : (int64_t)random_below(&random, 100)),
+                        ivm_float64((double)random_below(&random, 1000000) / 7),
+                        random_below(&random, 5) ? ivm_string(note) : ivm_null() };
     NEED(ivm_batch_row(batch, it->sale, change, 1, row, 7) == IVM_OK);
 }
 

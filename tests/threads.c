@@ -5,6 +5,7 @@
  * and notes a digest of what each commit must leave of every table and view. A reader's snapshot must have one of them: not older than the last that
  * was noted before it was taken, nor than any that this reader has seen of another table or view. What it once gave it gives again. */
 #include "ivm/ivm.h"
+#include "need.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -19,14 +20,6 @@
 #define MOVED 15
 #define READERS 4
 #define HELD 8 /* snapshots that a reader keeps */
-
-#define NEED(condition)                                                                                                                    \
-    do {                                                                                                                                   \
-        if (!(condition)) {                                                                                                                \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                                                \
-            exit(1);                                                                                                                       \
-        }                                                                                                                                  \
-    } while (0)
 
 static ivm_engine *engine;
 static ivm_table *product, *sales;

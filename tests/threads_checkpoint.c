@@ -2,6 +2,7 @@
  * thread that wrote it, into an engine of its own, and must be a state that was committed: that of the position it carries, row by row. A plain
  * program, so that it runs under the thread sanitizer too: it prints what went wrong and gives 1. */
 #include "ivm/ivm.h"
+#include "need.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -15,14 +16,6 @@
 #define WRITERS 2 /* of checkpoints */
 #define APART 20  /* batches that there are at most for each checkpoint */
 #define VIEWS 6
-
-#define NEED(condition)                                                                                                                    \
-    do {                                                                                                                                   \
-        if (!(condition)) {                                                                                                                \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                                                \
-            exit(1);                                                                                                                       \
-        }                                                                                                                                  \
-    } while (0)
 
 static ivm_engine *engine;
 static ivm_table *product, *sales, *event;

@@ -1,7 +1,6 @@
 /* See disk.h. */
 #include "disk.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../engine/disk_model.h"
+#include "../random.h"
 #include "story.h"
 
 #define STEPS 90
@@ -24,8 +25,7 @@ static uint64_t state = 1;
 
 static uint64_t draw(uint64_t limit)
 {
-    state = state * 6364136223846793005ull + 1442695040888963407ull;
-    return (state >> 33) % limit;
+    return random_below(&state, limit);
 }
 
 /* A record's bytes are told to journal and log in one piece each; here they are taken from a log that is read. */

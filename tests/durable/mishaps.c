@@ -123,21 +123,6 @@ static uint64_t openings(run *it, int number)
     return nth - 1;
 }
 
-static uint64_t *digests_make(uint64_t steps)
-{
-    uint64_t *digests = malloc((steps + 1) * sizeof *digests);
-    ivm_engine *engine;
-    OK(ivm_engine_open(NULL, &engine, error));
-    digests[0] = story_digest(engine);
-    for (uint64_t step = 0; step < steps; step++) {
-        ivm_error ignored;
-        (void)!story_step(engine, step, &ignored);
-        digests[step + 1] = story_digest(engine);
-    }
-    OK(ivm_engine_close(engine, error));
-    return digests;
-}
-
 int main(int argc, char **argv)
 {
     static const struct {
@@ -150,7 +135,7 @@ int main(int argc, char **argv)
                   { DISK_SHORT, 0, "wrote less" } };
     uint64_t steps = argc > 1 ? strtoull(argv[1], NULL, 10) : 52;
     story_place place;
-    run it = { .place = &place, .digests = digests_make(steps), .steps = steps };
+    run it = { .place = &place, .digests = story_digests(steps), .steps = steps };
     it.files = disk_files(&it.under);
     story_place_make(&place);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {

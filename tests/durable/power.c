@@ -94,25 +94,10 @@ static bool cut(run *it, uint64_t seed, uint64_t nth)
     return went;
 }
 
-static uint64_t *digests_make(uint64_t steps)
-{
-    uint64_t *digests = malloc((steps + 1) * sizeof *digests);
-    ivm_engine *engine;
-    OK(ivm_engine_open(NULL, &engine, error));
-    digests[0] = story_digest(engine);
-    for (uint64_t step = 0; step < steps; step++) {
-        ivm_error ignored;
-        (void)!story_step(engine, step, &ignored);
-        digests[step + 1] = story_digest(engine);
-    }
-    OK(ivm_engine_close(engine, error));
-    return digests;
-}
-
 int main(int argc, char **argv)
 {
     uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 10) : 2, steps = argc > 2 ? strtoull(argv[2], NULL, 10) : 61, cuts = 0;
-    run it = { .digests = digests_make(steps), .steps = steps };
+    run it = { .digests = story_digests(steps), .steps = steps };
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         for (int asked = 0; asked < 2; asked++) {
             it.sync = asked ? IVM_SYNC_ASKED : IVM_SYNC_PUSH;

@@ -292,6 +292,21 @@ uint64_t story_digest(ivm_engine *engine)
     return sum;
 }
 
+uint64_t *story_digests(uint64_t steps)
+{
+    uint64_t *digests = malloc((steps + 1) * sizeof *digests);
+    ivm_engine *engine;
+    OK(ivm_engine_open(NULL, &engine, error));
+    digests[0] = story_digest(engine);
+    for (uint64_t step = 0; step < steps; step++) {
+        ivm_error ignored;
+        (void)!story_step(engine, step, &ignored);
+        digests[step + 1] = story_digest(engine);
+    }
+    OK(ivm_engine_close(engine, error));
+    return digests;
+}
+
 ivm_status story_open(const char *directory, const ivm__files *files, ivm_engine **engine, ivm_recovery *recovery, ivm_error *error)
 {
     ivm_durable_options options = { .version = IVM_DURABLE_OPTIONS_VERSION, .segment_bytes = 2000 };

@@ -9,16 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../need.h"
 #include "durable_inside.h"
 #include "ivm/ivm.h"
 
-#define NEED(condition)                                                                                                                    \
-    do {                                                                                                                                   \
-        if (!(condition)) {                                                                                                                \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                                                \
-            exit(1);                                                                                                                       \
-        }                                                                                                                                  \
-    } while (0)
 #define OK(call)                                                                                                                           \
     do {                                                                                                                                   \
         ivm_error ok_error = IVM_ERROR_INIT, *error = &ok_error;                                                                           \
@@ -42,6 +36,8 @@ void story_declare(ivm_engine *engine);
 uint64_t story_position(ivm_engine *engine);
 /* Of all that the engine holds: its checkpoint's bytes summed up. */
 uint64_t story_digest(ivm_engine *engine);
+/* Of a plain engine after each of so many first steps, [0] before them; the caller frees them. */
+uint64_t *story_digests(uint64_t steps);
 
 /* An engine with few threads and a small log, so that all files come and go. NULL files: the system's. */
 ivm_status story_open(const char *directory, const ivm__files *files, ivm_engine **engine, ivm_recovery *recovery, ivm_error *error);

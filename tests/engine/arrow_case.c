@@ -105,6 +105,8 @@ struct ArrowArray *arrow_case_strings(arrow_case *it, const char *name, const in
     return array;
 }
 
+const ivm_column_definition arrow_columns_good[ARROW_FIELDS_GOOD] = { { "i", IVM_INT64 }, { "s", IVM_STRING }, { "n", IVM_DECIMAL(4, 1) } };
+
 /* Three good rows: (1, "a", 0.5), (2, "bb", -2.0), (3, "", null). */
 void arrow_case_good(arrow_case *it)
 {
@@ -181,6 +183,31 @@ void arrow_feed_init(arrow_feed *it, void (*make)(arrow_case *it), int count)
     for (int i = 0; i < count; i++) {
         make(&it->cases[i]);
     }
+}
+
+/* ---- Where they go --------------------------------------------------------------------------------------------------------------------- */
+
+void arrow_host_open(arrow_host *it, const ivm_column_definition *columns, uint32_t columns_count)
+{
+    const ivm_table_options table = { .columns = columns, .columns_count = columns_count };
+    test_allocator_init(&it->counted);
+    ivm_engine_options options = IVM_ENGINE_OPTIONS_INIT;
+    options.allocator = test_allocator_functions(&it->counted);
+    cr_assert_eq(ivm_engine_open(&options, &it->engine, NULL), IVM_OK);
+    cr_assert_eq(ivm_table_create(it->engine, "t", &table, &it->table, NULL), IVM_OK);
+    arrow_host_batch(it);
+}
+
+void arrow_host_batch(arrow_host *it)
+{
+    cr_assert_eq(ivm_batch_create(it->engine, &it->batch, NULL), IVM_OK);
+}
+
+void arrow_host_close(arrow_host *it)
+{
+    ivm_batch_free(it->batch);
+    cr_assert_eq(ivm_engine_close(it->engine, NULL), IVM_OK);
+    cr_assert(test_allocator_is_clean(&it->counted));
 }
 
 /* ---- Rows -------------------------------------------------------------------------------------------------------------------------------- */

@@ -31,8 +31,9 @@ void arrow_case_buffer(arrow_case *it, struct ArrowArray *array, const void *byt
 /* A field with values and nothing else, and one of strings. */
 struct ArrowArray *arrow_case_values(arrow_case *it, const char *name, const char *format, const void *values, size_t size);
 struct ArrowArray *arrow_case_strings(arrow_case *it, const char *name, const int32_t *offsets, size_t offsets_size, const char *bytes);
-/* Three rows for a table of i int64, s string and n decimal(4,1). */
-enum { ARROW_FIELD_I, ARROW_FIELD_S, ARROW_FIELD_N };
+/* Three rows for a table of these columns: i int64, s string and n decimal(4,1). */
+enum { ARROW_FIELD_I, ARROW_FIELD_S, ARROW_FIELD_N, ARROW_FIELDS_GOOD };
+extern const ivm_column_definition arrow_columns_good[ARROW_FIELDS_GOOD];
 void arrow_case_good(arrow_case *it);
 /* What was not released: for tests that never hand it over. */
 void arrow_case_free(arrow_case *it);
@@ -47,6 +48,19 @@ typedef struct arrow_feed {
     int released, schemas_released;
 } arrow_feed;
 void arrow_feed_init(arrow_feed *it, void (*make)(arrow_case *it), int count);
+
+/* An engine on the counting allocator, a table "t" in it without a key, and an empty batch. */
+typedef struct arrow_host {
+    test_allocator counted;
+    ivm_engine *engine;
+    ivm_table *table;
+    ivm_batch *batch;
+    ivm_error error;
+} arrow_host;
+void arrow_host_open(arrow_host *it, const ivm_column_definition *columns, uint32_t columns_count);
+void arrow_host_batch(arrow_host *it); /* another empty one, once that before is pushed or freed */
+/* Frees the batch, and asserts that nothing is left. */
+void arrow_host_close(arrow_host *it);
 
 /* A table's, or a snapshot's, rows in order, each as "(1,\"a\")*2 "; the snapshot stays open. */
 #define ARROW_TEXT_SIZE 8192

@@ -5,46 +5,28 @@
 #include "arrow_case.h"
 #include "batch.h"
 
-static test_allocator counted;
-static ivm_engine *engine;
-static ivm_table *table;
-static ivm_batch *batch;
-static ivm_error error;
+static arrow_host to;
 static arrow_case made;
 static char text[ARROW_TEXT_SIZE];
 
 /* An engine with a table of one column of this type, "v", and an empty batch. */
 static void begin(ivm_type type)
 {
-    const ivm_column_definition column = { "v", type };
-    const ivm_table_options of_one = { .columns = &column, .columns_count = 1 };
-    test_allocator_init(&counted);
-    ivm_engine_options options = IVM_ENGINE_OPTIONS_INIT;
-    options.allocator = test_allocator_functions(&counted);
-    cr_assert_eq(ivm_engine_open(&options, &engine, NULL), IVM_OK);
-    cr_assert_eq(ivm_table_create(engine, "t", &of_one, &table, NULL), IVM_OK);
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
+    arrow_host_open(&to, &(ivm_column_definition){ "v", type }, 1);
 }
 
 /* Pushes the array made, as insertions; the table then has these rows. */
 static void pushed(const char *rows)
 {
-    ivm_status status = ivm_batch_arrow(batch, table, IVM_INSERT, &made.array, &made.schema, NULL);
-    cr_assert_eq(status, IVM_OK, "%s", batch->mistake.message);
+    ivm_status status = ivm_batch_arrow(to.batch, to.table, IVM_INSERT, &made.array, &made.schema, NULL);
+    cr_assert_eq(status, IVM_OK, "%s", to.batch->mistake.message);
     cr_assert_null(made.array.release, "taken");
     cr_assert_eq(made.released, 0, "its buffers are borrowed until the push");
-    cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), IVM_OK, "%s", error.message);
+    cr_assert_eq(ivm_push_batch(to.engine, to.batch, NULL, &to.error), IVM_OK, "%s", to.error.message);
     cr_assert_eq(made.released, 1);
-    arrow_table_text(table, text);
+    arrow_table_text(to.table, text);
     cr_assert_str_eq(text, rows);
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
-}
-
-static void end(void)
-{
-    ivm_batch_free(batch);
-    cr_assert_eq(ivm_engine_close(engine, NULL), IVM_OK);
-    cr_assert(test_allocator_is_clean(&counted));
+    arrow_host_batch(&to);
 }
 
 /* One column of values of a format, with validity bits where not 0, and what the table holds then. */
@@ -60,11 +42,11 @@ static void of_values(ivm_type type, const char *format, const void *values, siz
     arrow_case_buffer(&made, array, values, size);
     array->null_count = -1;
     array->length = 3;
-    cr_assert_eq(ivm_batch_arrow(batch, table, IVM_DELETE, &made.array, &made.schema, NULL), IVM_OK, "%s", batch->mistake.message);
-    cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), IVM_ROW_NOT_FOUND, "its second row is null: %s", error.message);
+    cr_assert_eq(ivm_batch_arrow(to.batch, to.table, IVM_DELETE, &made.array, &made.schema, NULL), IVM_OK, "%s", to.batch->mistake.message);
+    cr_assert_eq(ivm_push_batch(to.engine, to.batch, NULL, &to.error), IVM_ROW_NOT_FOUND, "its second row is null: %s", to.error.message);
     cr_assert_eq(made.released, 1);
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
-    end();
+    arrow_host_batch(&to);
+    arrow_host_close(&to);
 }
 
 #define OF_VALUES(type, format, item, rows, ...)                                                                                           \
@@ -132,7 +114,7 @@ Test(engine_arrow_in, booleans_are_bits)
     array->offset = 7;
     array->null_count = 1;
     pushed("(false)(true)(null)");
-    end();
+    arrow_host_close(&to);
 }
 
 /* Offsets count at both levels, in every buffer: rows 3 and 4 of what lies there. */
@@ -143,7 +125,7 @@ Test(engine_arrow_in, offsets_count_at_both_levels)
     const ivm_column_definition columns[] = { { "n", IVM_INT64 }, { "s", IVM_STRING }, { "w", IVM_FLOAT64 } };
     ivm_table *wide;
     begin(IVM_INT64);
-    cr_assert_eq(ivm_table_create(engine, "w", &(ivm_table_options){ .columns = columns, .columns_count = 3 }, &wide, NULL), IVM_OK);
+    cr_assert_eq(ivm_table_create(to.engine, "w", &(ivm_table_options){ .columns = columns, .columns_count = 3 }, &wide, NULL), IVM_OK);
     arrow_case_init(&made, 2);
     made.array.offset = 2;
     struct ArrowArray *n = arrow_case_field(&made, "n", "l");
@@ -153,9 +135,9 @@ Test(engine_arrow_in, offsets_count_at_both_levels)
     struct ArrowArray *w = arrow_case_values(&made, "w", "i", (int32_t[]){ 0, 0, 0, 4, 5 }, 5 * sizeof(int32_t));
     n->offset = s->offset = w->offset = 1;
     n->length = s->length = w->length = 4;
-    table = wide;
+    to.table = wide;
     pushed("(13,\"DD\",4)(null,\"EE\",5)");
-    end();
+    arrow_host_close(&to);
 }
 
 Test(engine_arrow_in, sliced_large_strings)
@@ -171,7 +153,7 @@ Test(engine_arrow_in, sliced_large_strings)
     array->length = 3;
     array->offset = 1; /* rows 2 and 3: a null and "" */
     pushed("(\"\")(null)");
-    end();
+    arrow_host_close(&to);
 }
 
 /* Bytes of large strings stay where they are: an offset past 32 bits is none to be had in a test, one that does not begin at 0 is. */
@@ -185,7 +167,7 @@ Test(engine_arrow_in, large_strings_and_binary)
         arrow_case_buffer(&made, array, "??abc!", 6);
         pushed(**format == 'U' ? "(\"\")(\"!\")(\"abc\")" : "(\"\")*2(\"!\")*2(\"abc\")*2");
     }
-    end();
+    arrow_host_close(&to);
 }
 
 /* Where no string has a byte offsets may be any: they are not followed. */
@@ -196,7 +178,7 @@ Test(engine_arrow_in, large_offsets_of_no_byte)
     struct ArrowArray *array = arrow_case_values(&made, "v", "U", (int64_t[]){ INT64_MAX, INT64_MAX, INT64_MAX }, 24);
     arrow_case_buffer(&made, array, "abc", 3);
     pushed("(\"\")*2");
-    end();
+    arrow_host_close(&to);
 }
 
 /* Bytes that are no UTF-8 are strings as others are. */
@@ -210,7 +192,7 @@ Test(engine_arrow_in, strings_are_bytes)
         arrow_case_buffer(&made, array, "\xff\xc0z", 3);
         pushed(**format == 'u' ? "(\"\")(\"z\")(\"\xff\xc0\")" : "(\"\")*2(\"z\")*2(\"\xff\xc0\")*2");
     }
-    end();
+    arrow_host_close(&to);
 }
 
 typedef struct string_view {
@@ -233,7 +215,7 @@ Test(engine_arrow_in, string_views)
     arrow_case_buffer(&made, array, "??longer string", 15);
     arrow_case_buffer(&made, array, (int64_t[]){ 5, 15 }, 16);
     pushed("(\"\")(\"abc\")(\"longer string\")(\"twelve bytes\")(null)");
-    end();
+    arrow_host_close(&to);
 }
 
 /* Nulls are the array's and the dictionary's own; indexes at nulls are anything. */
@@ -253,7 +235,7 @@ Test(engine_arrow_in, dictionaries_of_strings)
     arrow_case_buffer(&made, dictionary, "sliced  xxxzzz!", 15);
     dictionary->offset = 1; /* "xxx", null, "zzz" */
     pushed("(\"xxx\")(\"zzz\")(null)*3");
-    end();
+    arrow_host_close(&to);
 }
 
 Test(engine_arrow_in, dictionaries_of_other_types)
@@ -265,7 +247,7 @@ Test(engine_arrow_in, dictionaries_of_other_types)
     arrow_case_buffer(&made, dictionary, NULL, 0);
     arrow_case_buffer(&made, dictionary, &(uint8_t){ 2 }, 1);
     pushed("(false)(true)*2");
-    end();
+    arrow_host_close(&to);
     begin(IVM_DECIMAL(5, 1));
     arrow_case_init(&made, 3);
     arrow_case_values(&made, "v", "s", (int16_t[]){ 1, 0, 1 }, 6);
@@ -273,7 +255,7 @@ Test(engine_arrow_in, dictionaries_of_other_types)
     arrow_case_buffer(&made, dictionary, NULL, 0);
     arrow_case_buffer(&made, dictionary, (int32_t[]){ 7, -8 }, 8);
     pushed("(-8.0)*2(7.0)");
-    end();
+    arrow_host_close(&to);
 }
 
 Test(engine_arrow_in, all_null)
@@ -283,7 +265,7 @@ Test(engine_arrow_in, all_null)
         arrow_case_init(&made, 3);
         arrow_case_field(&made, "v", "n")->null_count = 3;
         pushed("(null)*3");
-        end();
+        arrow_host_close(&to);
     }
 }
 
@@ -303,16 +285,16 @@ Test(engine_arrow_in, buffers_may_be_unaligned)
     made.buffers[0][1] = (const uint8_t *)block[0] + 1;
     made.buffers[1][1] = (const uint8_t *)block[1] + 1;
     const ivm_arrow_options options = { .weight = "weight" };
-    cr_assert_eq(ivm_batch_arrow(batch, table, IVM_WEIGHTED, &made.array, &made.schema, &options), IVM_OK);
+    cr_assert_eq(ivm_batch_arrow(to.batch, to.table, IVM_WEIGHTED, &made.array, &made.schema, &options), IVM_OK);
     ivm_shape shape;
-    cr_assert_eq(ivm_batch_shape(batch, table, &shape, &error), IVM_OK, "%s", error.message);
+    cr_assert_eq(ivm_batch_shape(to.batch, to.table, &shape, &to.error), IVM_OK, "%s", to.error.message);
     made.buffers[0][1] = block[0]; /* to be freed */
     made.buffers[1][1] = block[1];
-    ivm_batch_free(batch);
+    ivm_batch_free(to.batch);
     cr_assert_eq(shape, IVM_INSERT_ONLY);
     cr_assert_eq(made.released, 1, "by the batch that was never pushed");
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
-    end();
+    arrow_host_batch(&to);
+    arrow_host_close(&to);
 }
 
 /* Which rows are null says the bitmap, whatever null_count has; without one none is, whatever it leaves open. */
@@ -333,14 +315,14 @@ Test(engine_arrow_in, nulls_are_those_of_the_bitmap)
                               narrow ? 3 : 24);
             array->null_count = cases[i].null_count;
             pushed(cases[i].rows);
-            end();
+            arrow_host_close(&to);
         }
     }
     begin(IVM_INT64);
     arrow_case_init(&made, 3);
     arrow_case_values(&made, "v", "l", (int64_t[]){ 7, 8, 9 }, 24)->null_count = -1;
     pushed("(7)(8)(9)");
-    end();
+    arrow_host_close(&to);
 }
 
 /* Without rows no buffer need be there. */
@@ -350,17 +332,17 @@ Test(engine_arrow_in, empty_arrays)
     arrow_case_init(&made, 0);
     struct ArrowArray *array = arrow_case_field(&made, "v", "u");
     array->n_buffers = 3;
-    cr_assert_eq(ivm_batch_arrow(batch, table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_OK, "%s", batch->mistake.message);
+    cr_assert_eq(ivm_batch_arrow(to.batch, to.table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_OK, "%s", to.batch->mistake.message);
     cr_assert_eq(made.released, 1, "at once");
     arrow_case_init(&made, 0);
     array = arrow_case_field(&made, "v", "c");
     array->n_buffers = 2;
     arrow_case_dictionary(&made, "vu", 0)->n_buffers = 3;
-    cr_assert_eq(ivm_batch_arrow(batch, table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_OK, "%s", batch->mistake.message);
+    cr_assert_eq(ivm_batch_arrow(to.batch, to.table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_OK, "%s", to.batch->mistake.message);
     cr_assert_eq(made.released, 1);
-    cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), IVM_OK);
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
-    end();
+    cr_assert_eq(ivm_push_batch(to.engine, to.batch, NULL, &to.error), IVM_OK);
+    arrow_host_batch(&to);
+    arrow_host_close(&to);
 }
 
 /* Weights by name, wherever the field stands, of any integer's width, sliced. */
@@ -376,14 +358,14 @@ Test(engine_arrow_in, weights)
         arrow_case_field(&made, "other", "+l");
         struct ArrowArray *v = arrow_case_values(&made, "v", "l", (int64_t[]){ 9, 1, 2, 3 }, 32);
         w->length = v->length = 4;
-        cr_assert_eq(ivm_batch_arrow(batch, table, IVM_WEIGHTED, &made.array, &made.schema, &options), IVM_OK, "%s",
-                     batch->mistake.message);
-        cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), IVM_OK, "%s", error.message);
-        arrow_table_text(table, text);
+        cr_assert_eq(ivm_batch_arrow(to.batch, to.table, IVM_WEIGHTED, &made.array, &made.schema, &options), IVM_OK, "%s",
+                     to.batch->mistake.message);
+        cr_assert_eq(ivm_push_batch(to.engine, to.batch, NULL, &to.error), IVM_OK, "%s", to.error.message);
+        arrow_table_text(to.table, text);
         cr_assert_str_eq(text, pass ? "(1)*6(2)" : "(1)*5(2)*3");
-        cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
+        arrow_host_batch(&to);
     }
-    end();
+    arrow_host_close(&to);
 }
 
 /* By key: the key's columns alone, in whatever order. */
@@ -392,23 +374,25 @@ Test(engine_arrow_in, upserts_and_deletions_by_key)
     begin(IVM_INT64);
     const ivm_column_definition columns[] = { { "a", IVM_INT64 }, { "b", IVM_STRING }, { "v", IVM_INT64 } };
     const ivm_table_options options = { .columns = columns, .columns_count = 3, .key = "b, a" };
-    cr_assert_eq(ivm_table_create(engine, "keyed", &options, &table, NULL), IVM_OK);
+    cr_assert_eq(ivm_table_create(to.engine, "keyed", &options, &to.table, NULL), IVM_OK);
     arrow_case upserts;
     arrow_case_init(&upserts, 2);
     arrow_case_values(&upserts, "v", "l", (int64_t[]){ 5, 6 }, 16);
     arrow_case_strings(&upserts, "b", (int32_t[]){ 0, 1, 2 }, 12, "xy");
     arrow_case_values(&upserts, "a", "C", (uint8_t[]){ 1, 2 }, 2);
-    cr_assert_eq(ivm_batch_arrow(batch, table, IVM_UPSERT, &upserts.array, &upserts.schema, NULL), IVM_OK, "%s", batch->mistake.message);
+    cr_assert_eq(ivm_batch_arrow(to.batch, to.table, IVM_UPSERT, &upserts.array, &upserts.schema, NULL), IVM_OK, "%s",
+                 to.batch->mistake.message);
     arrow_case_init(&made, 1);
     arrow_case_values(&made, "a", "l", (int64_t[]){ 1 }, 8);
     arrow_case_strings(&made, "b", (int32_t[]){ 0, 1 }, 8, "x");
-    cr_assert_eq(ivm_batch_arrow(batch, table, IVM_DELETE_KEY, &made.array, &made.schema, NULL), IVM_OK, "%s", batch->mistake.message);
-    cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), IVM_OK, "%s", error.message);
+    cr_assert_eq(ivm_batch_arrow(to.batch, to.table, IVM_DELETE_KEY, &made.array, &made.schema, NULL), IVM_OK, "%s",
+                 to.batch->mistake.message);
+    cr_assert_eq(ivm_push_batch(to.engine, to.batch, NULL, &to.error), IVM_OK, "%s", to.error.message);
     cr_assert_eq(made.released + upserts.released, 2);
-    arrow_table_text(table, text);
+    arrow_table_text(to.table, text);
     cr_assert_str_eq(text, "(2,\"y\",6)");
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
-    end();
+    arrow_host_batch(&to);
+    arrow_host_close(&to);
 }
 
 /* ---- Tables of schemas ------------------------------------------------------------------------------------------------------------------- */
@@ -428,24 +412,25 @@ Test(engine_arrow_in, a_table_of_a_schema)
     made.schema_children[1]->flags = 0;
     const ivm_arrow_options arrow = { .weight = "weight" };
     const ivm_table_options options = { .key = "a" };
-    cr_assert_eq(ivm_table_create_arrow(engine, "of", &made.schema, &options, &arrow, &table, &error), IVM_OK, "%s", error.message);
-    cr_assert_eq(ivm_table_columns_count(table), 8);
+    cr_assert_eq(ivm_table_create_arrow(to.engine, "of", &made.schema, &options, &arrow, &to.table, &to.error), IVM_OK, "%s",
+                 to.error.message);
+    cr_assert_eq(ivm_table_columns_count(to.table), 8);
     for (size_t i = 0; i < 7; i++) {
-        cr_assert_str_eq(ivm_table_column_name(table, i), names[i]);
-        cr_assert_eq(ivm_table_column_type(table, i), types[i]);
-        cr_assert_eq(table->columns[i].nullable, i > 1, "not the key, not what says that it is not");
+        cr_assert_str_eq(ivm_table_column_name(to.table, i), names[i]);
+        cr_assert_eq(ivm_table_column_type(to.table, i), types[i]);
+        cr_assert_eq(to.table->columns[i].nullable, i > 1, "not the key, not what says that it is not");
     }
-    cr_assert_str_eq(ivm_table_column_name(table, 7), "h");
-    cr_assert_eq(ivm_table_column_type(table, 7), IVM_STRING);
-    cr_assert_eq(ivm_table_key(table, NULL, 0), 1);
+    cr_assert_str_eq(ivm_table_column_name(to.table, 7), "h");
+    cr_assert_eq(ivm_table_column_type(to.table, 7), IVM_STRING);
+    cr_assert_eq(ivm_table_key(to.table, NULL, 0), 1);
     arrow_case_free(&made);
-    end();
+    arrow_host_close(&to);
 }
 
 static void schema_refused(ivm_status status, const char *message, const ivm_table_options *options)
 {
-    cr_assert_eq(ivm_table_create_arrow(engine, "of", &made.schema, options, NULL, &table, &error), status);
-    cr_assert_str_eq(error.message, message);
+    cr_assert_eq(ivm_table_create_arrow(to.engine, "of", &made.schema, options, NULL, &to.table, &to.error), status);
+    cr_assert_str_eq(to.error.message, message);
     arrow_case_free(&made);
 }
 
@@ -472,5 +457,5 @@ Test(engine_arrow_in, schemas_that_make_no_table)
     arrow_case_init(&made, 0);
     made.schema.release = NULL;
     schema_refused(IVM_INVALID_ARGUMENT, "table of: the schema was released", NULL);
-    end();
+    arrow_host_close(&to);
 }

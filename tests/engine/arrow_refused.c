@@ -7,43 +7,19 @@
 #include "arrow_case.h"
 #include "batch.h"
 
-static test_allocator counted;
-static ivm_engine *engine;
-static ivm_table *table;
-static ivm_batch *batch;
-static ivm_error error;
+static arrow_host to;
 static arrow_case made;
-
-/* A bag of i int64, s string and n decimal(4,1), and an empty batch. */
-static void begin(void)
-{
-    const ivm_column_definition columns[] = { { "i", IVM_INT64 }, { "s", IVM_STRING }, { "n", IVM_DECIMAL(4, 1) } };
-    const ivm_table_options of_three = { .columns = columns, .columns_count = 3 };
-    test_allocator_init(&counted);
-    ivm_engine_options options = IVM_ENGINE_OPTIONS_INIT;
-    options.allocator = test_allocator_functions(&counted);
-    cr_assert_eq(ivm_engine_open(&options, &engine, NULL), IVM_OK);
-    cr_assert_eq(ivm_table_create(engine, "t", &of_three, &table, NULL), IVM_OK);
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
-}
-
-static void end(void)
-{
-    ivm_batch_free(batch);
-    cr_assert_eq(ivm_engine_close(engine, NULL), IVM_OK);
-    cr_assert(test_allocator_is_clean(&counted));
-}
 
 /* The array made is refused when it is added, and released at once; so is the push. */
 static void refused_with(ivm_change change, const ivm_arrow_options *options, ivm_status status, const char *message)
 {
-    cr_assert_eq(ivm_batch_arrow(batch, table, change, &made.array, &made.schema, options), status, "%s", message);
+    cr_assert_eq(ivm_batch_arrow(to.batch, to.table, change, &made.array, &made.schema, options), status, "%s", message);
     cr_assert_null(made.array.release);
     cr_assert_eq(made.released, 1, "%s", message);
-    cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), status);
-    cr_assert_str_eq(error.message, message);
-    cr_assert_eq(table->store.rows_live, 0);
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
+    cr_assert_eq(ivm_push_batch(to.engine, to.batch, NULL, &to.error), status);
+    cr_assert_str_eq(to.error.message, message);
+    cr_assert_eq(to.table->store.rows_live, 0);
+    arrow_host_batch(&to);
 }
 
 static void refused(ivm_status status, const char *message)
@@ -55,7 +31,7 @@ static void refused(ivm_status status, const char *message)
 
 Test(engine_arrow_refused, schemas)
 {
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     arrow_case_good(&made);
     made.schema.release = NULL;
     refused(IVM_INVALID_ARGUMENT, "table t: the schema was released");
@@ -84,14 +60,14 @@ Test(engine_arrow_refused, schemas)
     made.schemas[ARROW_FIELD_I].format = NULL;
     refused(IVM_INVALID_ARGUMENT, "table t, column i: the schema of field i has no format");
     arrow_case_good(&made);
-    cr_assert_eq(ivm_batch_arrow(batch, table, IVM_INSERT, &made.array, NULL, NULL), IVM_INVALID_ARGUMENT);
-    cr_assert_str_eq(batch->mistake.message, "table t: the schema is NULL");
-    end();
+    cr_assert_eq(ivm_batch_arrow(to.batch, to.table, IVM_INSERT, &made.array, NULL, NULL), IVM_INVALID_ARGUMENT);
+    cr_assert_str_eq(to.batch->mistake.message, "table t: the schema is NULL");
+    arrow_host_close(&to);
 }
 
 Test(engine_arrow_refused, fields)
 {
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     arrow_case_good(&made);
     made.schemas[ARROW_FIELD_S].name = "z";
     refused(IVM_TYPE_MISMATCH, "table t: field z is none of its columns");
@@ -112,7 +88,7 @@ Test(engine_arrow_refused, fields)
     arrow_case_good(&made);
     made.schemas[ARROW_FIELD_N].format = "g";
     refused(IVM_TYPE_MISMATCH, "table t, column n: a field of format \"g\", where decimal(4,1) is wanted");
-    end();
+    arrow_host_close(&to);
 }
 
 Test(engine_arrow_refused, formats)
@@ -121,7 +97,7 @@ Test(engine_arrow_refused, formats)
                                            "+L",     "+s",       "+m",     "+r",     "+ud:0,1",    "ll",       "ts",     "tsu",
                                            "tsx:",   "td",       "d:",     "d:4",    "d:4,",       "d:0,0",    "d:39,0", "d:4,5",
                                            "d:4,-1", "d:4,1,16", "d:4,1,", "d:4,1x", "d:4,1,128x", "d:0004,1", NULL };
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     for (const char *const *format = formats; *format; format++) {
         char message[128];
         arrow_case_good(&made);
@@ -129,14 +105,14 @@ Test(engine_arrow_refused, formats)
         (void)snprintf(message, sizeof message, "table t, column n: field n is of Arrow's format \"%s\", which is not supported", *format);
         refused(IVM_UNSUPPORTED, message);
     }
-    end();
+    arrow_host_close(&to);
 }
 
 /* ---- Arrays ------------------------------------------------------------------------------------------------------------------------------ */
 
 Test(engine_arrow_refused, the_struct)
 {
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     arrow_case_good(&made);
     made.array.length = -1;
     refused(IVM_INVALID_ARGUMENT, "table t: an array of length -1, offset 0 and 0 nulls");
@@ -174,12 +150,12 @@ Test(engine_arrow_refused, the_struct)
     made.array.null_count = -1;
     made.arrays[0].length = made.arrays[1].length = made.arrays[2].length = 3;
     refused(IVM_NULL_VIOLATION, "table t: row 0 of the array is null as a whole");
-    end();
+    arrow_host_close(&to);
 }
 
 Test(engine_arrow_refused, children)
 {
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     arrow_case_good(&made);
     made.children[ARROW_FIELD_S] = NULL;
     refused(IVM_INVALID_ARGUMENT, "table t, column s: the array is NULL");
@@ -213,12 +189,12 @@ Test(engine_arrow_refused, children)
     arrow_case_good(&made);
     made.arrays[ARROW_FIELD_I].dictionary = &made.arrays[ARROW_FIELD_S];
     refused(IVM_INVALID_ARGUMENT, "table t, column i: the array has a dictionary, which its schema has not");
-    end();
+    arrow_host_close(&to);
 }
 
 Test(engine_arrow_refused, buffers)
 {
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     arrow_case_good(&made);
     made.arrays[ARROW_FIELD_S].n_buffers = 2;
     refused(IVM_INVALID_ARGUMENT, "table t, column s: an array of 2 buffers, where its format has 3");
@@ -244,7 +220,7 @@ Test(engine_arrow_refused, buffers)
                                                                : "table t, column n: the array has no buffer of values");
         free((void *)(uintptr_t)block);
     }
-    end();
+    arrow_host_close(&to);
 }
 
 /* ---- Values ------------------------------------------------------------------------------------------------------------------------------ */
@@ -254,14 +230,14 @@ static void value_refused(ivm_type type, const char *format, const void *values,
 {
     ivm_table *narrow;
     const ivm_column_definition column = { "v", type };
-    cr_assert_eq(ivm_table_create(engine, "x", &(ivm_table_options){ .columns = &column, .columns_count = 1 }, &narrow, NULL), IVM_OK);
-    ivm_table *before = table;
-    table = narrow;
+    cr_assert_eq(ivm_table_create(to.engine, "x", &(ivm_table_options){ .columns = &column, .columns_count = 1 }, &narrow, NULL), IVM_OK);
+    ivm_table *before = to.table;
+    to.table = narrow;
     arrow_case_init(&made, 3);
     arrow_case_values(&made, "v", format, values, size);
     refused(IVM_TYPE_MISMATCH, message);
     cr_assert_eq(ivm_table_drop(narrow, NULL), IVM_OK);
-    table = before;
+    to.table = before;
 }
 
 #define VALUE_REFUSED(type, format, item, message, ...)                                                                                    \
@@ -269,7 +245,7 @@ static void value_refused(ivm_type type, const char *format, const void *values,
 
 Test(engine_arrow_refused, values_that_are_not_exact)
 {
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     VALUE_REFUSED(IVM_INT64, "L", uint64_t, "table x, column v: the value of format \"L\" in row 1 is no int64", 0, 1ull << 63, 0);
     VALUE_REFUSED(IVM_INT64, "d:38,0", ivm__wide, "table x, column v: the value of format \"d:38,0\" in row 0 is no int64",
                   (ivm__wide)1 << 63, 0, 0);
@@ -292,23 +268,23 @@ Test(engine_arrow_refused, values_that_are_not_exact)
                   "table x, column v: the value of format \"d:38,0,256\" in row 1 is no decimal(38,0)", 0, 0, 0, 1, -1, 0);
     VALUE_REFUSED(IVM_DECIMAL(4, 1), "s", int16_t, "table x, column v: the value of format \"s\" in row 2 is no decimal(4,1)", 0, 999,
                   1000);
-    end();
+    arrow_host_close(&to);
 }
 
 /* Read in place: found when the batch is pushed, where the array is released. */
 static void refused_by_push(ivm_status status, const char *message)
 {
-    cr_assert_eq(ivm_batch_arrow(batch, table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_OK, "%s", batch->mistake.message);
+    cr_assert_eq(ivm_batch_arrow(to.batch, to.table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_OK, "%s", to.batch->mistake.message);
     cr_assert_eq(made.released, 0);
-    cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), status);
+    cr_assert_eq(ivm_push_batch(to.engine, to.batch, NULL, &to.error), status);
     cr_assert_eq(made.released, 1);
-    cr_assert_str_eq(error.message, message);
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
+    cr_assert_str_eq(to.error.message, message);
+    arrow_host_batch(&to);
 }
 
 Test(engine_arrow_refused, offsets_that_decrease)
 {
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     arrow_case_good(&made);
     ((int32_t *)(uintptr_t)made.buffers[ARROW_FIELD_S][1])[2] = 0;
     refused_by_push(IVM_INVALID_ARGUMENT, "table t, column s: offsets of row 1 are wrong");
@@ -330,12 +306,12 @@ Test(engine_arrow_refused, offsets_that_decrease)
         refused(IVM_INVALID_ARGUMENT,
                 wrong[0] < 0 ? "table t, column s: offsets of row 0 are wrong" : "table t, column s: offsets of row 1 are wrong");
     }
-    end();
+    arrow_host_close(&to);
 }
 
 Test(engine_arrow_refused, strings_of_more_than_two_gigabytes)
 {
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     arrow_case_good(&made);
     made.schemas[ARROW_FIELD_S].format = "Z";
     made.arrays[ARROW_FIELD_S].n_buffers = 1;
@@ -344,7 +320,7 @@ Test(engine_arrow_refused, strings_of_more_than_two_gigabytes)
     arrow_case_buffer(&made, &made.arrays[ARROW_FIELD_S], (int64_t[]){ 0, 1, 1, 1ll << 31 }, 32);
     arrow_case_buffer(&made, &made.arrays[ARROW_FIELD_S], "abb", 3);
     refused(IVM_OVERFLOW, "table t, column s: an array whose strings come to more than 2147483647 bytes");
-    end();
+    arrow_host_close(&to);
 }
 
 Test(engine_arrow_refused, views_that_lie_nowhere)
@@ -352,7 +328,7 @@ Test(engine_arrow_refused, views_that_lie_nowhere)
     static const int32_t wrong[][4] = {
         { -1 }, { 13, 0, 1, 0 }, { 13, 0, -1, 0 }, { 13, 0, 0, -1 }, { 13, 0, 0, 3 }, { INT32_MAX, 0, 0, 2 }
     };
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         int32_t views[3][4] = { { 0 } };
         memcpy(views[1], wrong[i], sizeof views[1]);
@@ -366,7 +342,7 @@ Test(engine_arrow_refused, views_that_lie_nowhere)
         arrow_case_buffer(&made, &made.arrays[ARROW_FIELD_S], (int64_t[]){ 15 }, 8);
         refused(IVM_INVALID_ARGUMENT, "table t, column s: the view of row 1 is wrong");
     }
-    end();
+    arrow_host_close(&to);
 }
 
 /* Puts a dictionary with these indexes in the place of s; its values are "a" and "bb". */
@@ -384,7 +360,7 @@ static void dictionary_make(int8_t second)
 
 Test(engine_arrow_refused, dictionaries)
 {
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     for (const int8_t *index = (const int8_t[]){ 2, -1, 127, -128, 0 }; *index; index++) {
         dictionary_make(*index);
         refused(IVM_INVALID_ARGUMENT, "table t, column s: the index of row 1 is outside the dictionary, which has 2 values");
@@ -407,12 +383,12 @@ Test(engine_arrow_refused, dictionaries)
     dictionary_make(1);
     ((int32_t *)(uintptr_t)made.children[2]->dictionary->buffers[1])[2] = 0;
     refused(IVM_INVALID_ARGUMENT, "table t, column s: the dictionary's offsets of value 1, of row 1, are wrong");
-    end();
+    arrow_host_close(&to);
 }
 
 Test(engine_arrow_refused, weights)
 {
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     const ivm_arrow_options options = { .weight = "w" };
     arrow_case_good(&made);
     refused_with(IVM_INSERT, &options, IVM_INVALID_ARGUMENT, "table t, weight w: weights are for IVM_WEIGHTED alone");
@@ -431,5 +407,5 @@ Test(engine_arrow_refused, weights)
     arrow_case_good(&made);
     refused_with(IVM_INSERT, &(ivm_arrow_options){ .version = 9 }, IVM_UNSUPPORTED,
                  "table t: Arrow options of version 9, at most 1 is known");
-    end();
+    arrow_host_close(&to);
 }

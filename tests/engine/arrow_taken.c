@@ -5,65 +5,42 @@
 #include "arrow_case.h"
 #include "batch.h"
 
-static test_allocator counted;
-static ivm_engine *engine;
-static ivm_table *table;
-static ivm_batch *batch;
-static ivm_error error;
+static arrow_host to;
 static arrow_case made;
 static arrow_feed feed;
 static char text[ARROW_TEXT_SIZE];
-
-/* A bag of i int64, s string and n decimal(4,1), and an empty batch. */
-static void begin(void)
-{
-    const ivm_column_definition columns[] = { { "i", IVM_INT64 }, { "s", IVM_STRING }, { "n", IVM_DECIMAL(4, 1) } };
-    const ivm_table_options of_three = { .columns = columns, .columns_count = 3 };
-    test_allocator_init(&counted);
-    ivm_engine_options options = IVM_ENGINE_OPTIONS_INIT;
-    options.allocator = test_allocator_functions(&counted);
-    cr_assert_eq(ivm_engine_open(&options, &engine, NULL), IVM_OK);
-    cr_assert_eq(ivm_table_create(engine, "t", &of_three, &table, NULL), IVM_OK);
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
-}
-
-static void end(void)
-{
-    ivm_batch_free(batch);
-    cr_assert_eq(ivm_engine_close(engine, NULL), IVM_OK);
-    cr_assert(test_allocator_is_clean(&counted));
-}
 
 /* ---- Who releases ------------------------------------------------------------------------------------------------------------------------ */
 
 Test(engine_arrow_taken, taken_whatever_the_outcome)
 {
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     arrow_case_good(&made);
-    cr_assert_eq(ivm_batch_arrow(NULL, table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_INVALID_ARGUMENT);
+    cr_assert_eq(ivm_batch_arrow(NULL, to.table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_INVALID_ARGUMENT);
     cr_assert_eq(made.released, 1);
-    cr_assert_eq(ivm_batch_arrow(batch, table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_INVALID_ARGUMENT);
-    cr_assert_str_eq(batch->mistake.message, "table t: the array was released");
+    cr_assert_eq(ivm_batch_arrow(to.batch, to.table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_INVALID_ARGUMENT);
+    cr_assert_str_eq(to.batch->mistake.message, "table t: the array was released");
     arrow_case_good(&made);
-    cr_assert_eq(ivm_batch_arrow(batch, table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_INVALID_ARGUMENT, "the batch is mistaken");
+    cr_assert_eq(ivm_batch_arrow(to.batch, to.table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_INVALID_ARGUMENT,
+                 "the batch is mistaken");
     cr_assert_eq(made.released, 1);
-    ivm_batch_free(batch);
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
-    cr_assert_eq(ivm_batch_arrow(batch, table, IVM_INSERT, NULL, &made.schema, NULL), IVM_INVALID_ARGUMENT);
-    ivm_batch_free(batch);
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
+    ivm_batch_free(to.batch);
+    arrow_host_batch(&to);
+    cr_assert_eq(ivm_batch_arrow(to.batch, to.table, IVM_INSERT, NULL, &made.schema, NULL), IVM_INVALID_ARGUMENT);
+    ivm_batch_free(to.batch);
+    arrow_host_batch(&to);
     arrow_case_good(&made);
-    cr_assert_eq(ivm_batch_arrow(batch, NULL, IVM_INSERT, &made.array, &made.schema, NULL), IVM_INVALID_ARGUMENT);
+    cr_assert_eq(ivm_batch_arrow(to.batch, NULL, IVM_INSERT, &made.array, &made.schema, NULL), IVM_INVALID_ARGUMENT);
     cr_assert_eq(made.released, 1);
-    ivm_batch_free(batch);
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
+    ivm_batch_free(to.batch);
+    arrow_host_batch(&to);
     arrow_case_good(&made); /* an engine closed before its batch is freed */
-    cr_assert_eq(ivm_batch_arrow(batch, table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_OK);
-    cr_assert_eq(ivm_engine_close(engine, NULL), IVM_OK);
+    cr_assert_eq(ivm_batch_arrow(to.batch, to.table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_OK);
+    cr_assert_eq(ivm_engine_close(to.engine, NULL), IVM_OK);
     cr_assert_eq(made.released, 0);
-    ivm_batch_free(batch);
+    ivm_batch_free(to.batch);
     cr_assert_eq(made.released, 1);
-    cr_assert(test_allocator_is_clean(&counted));
+    cr_assert(test_allocator_is_clean(&to.counted));
 }
 
 static void (*release_before)(struct ArrowArray *array);
@@ -72,42 +49,42 @@ static ivm_status status_inside;
 static void release_asking(struct ArrowArray *array)
 {
     size_t size;
-    status_inside = ivm_engine_position(engine, NULL, 0, &size, NULL);
+    status_inside = ivm_engine_position(to.engine, NULL, 0, &size, NULL);
     release_before(array);
 }
 
 /* Whoever releases an array of his may call the engine. */
 Test(engine_arrow_taken, released_outside_any_lock)
 {
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     arrow_case_good(&made);
     release_before = made.array.release;
     made.array.release = release_asking;
     status_inside = IVM_IN_USE;
-    cr_assert_eq(ivm_batch_arrow(batch, table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_OK);
-    cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), IVM_OK, "%s", error.message);
+    cr_assert_eq(ivm_batch_arrow(to.batch, to.table, IVM_INSERT, &made.array, &made.schema, NULL), IVM_OK);
+    cr_assert_eq(ivm_push_batch(to.engine, to.batch, NULL, &to.error), IVM_OK, "%s", to.error.message);
     cr_assert_eq(made.released, 1);
     cr_assert_eq(status_inside, IVM_OK);
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
-    end();
+    arrow_host_batch(&to);
+    arrow_host_close(&to);
 }
 
 /* ---- Streams ----------------------------------------------------------------------------------------------------------------------------- */
 
 static void stream_refused(ivm_status status, const char *message, int arrays_given)
 {
-    cr_assert_eq(ivm_batch_arrow_stream(batch, table, IVM_INSERT, &feed.stream, NULL), status);
+    cr_assert_eq(ivm_batch_arrow_stream(to.batch, to.table, IVM_INSERT, &feed.stream, NULL), status);
     cr_assert_null(feed.stream.release);
     cr_assert_eq(feed.released, 1);
     cr_assert_eq(feed.schemas_released, !feed.schema_fails);
-    cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), status);
-    cr_assert_str_eq(error.message, message);
+    cr_assert_eq(ivm_push_batch(to.engine, to.batch, NULL, &to.error), status);
+    cr_assert_str_eq(to.error.message, message);
     cr_assert_eq(feed.given, arrays_given);
     for (int i = 0; i < feed.count; i++) {
         cr_assert_eq(feed.cases[i].released, 1);
     }
-    cr_assert_eq(table->store.rows_live, 0);
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
+    cr_assert_eq(to.table->store.rows_live, 0);
+    arrow_host_batch(&to);
 }
 
 static void bad(arrow_case *it)
@@ -118,28 +95,28 @@ static void bad(arrow_case *it)
 
 Test(engine_arrow_taken, streams)
 {
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     arrow_feed_init(&feed, arrow_case_good, 3);
-    cr_assert_eq(ivm_batch_arrow_stream(batch, table, IVM_INSERT, &feed.stream, NULL), IVM_OK, "%s", batch->mistake.message);
+    cr_assert_eq(ivm_batch_arrow_stream(to.batch, to.table, IVM_INSERT, &feed.stream, NULL), IVM_OK, "%s", to.batch->mistake.message);
     cr_assert_eq(feed.released + feed.schemas_released, 2, "before the call returns");
     cr_assert_eq(feed.cases[0].released + feed.cases[1].released + feed.cases[2].released, 0);
-    cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), IVM_OK, "%s", error.message);
+    cr_assert_eq(ivm_push_batch(to.engine, to.batch, NULL, &to.error), IVM_OK, "%s", to.error.message);
     cr_assert_eq(feed.cases[0].released + feed.cases[1].released + feed.cases[2].released, 3);
-    arrow_table_text(table, text);
+    arrow_table_text(to.table, text);
     cr_assert_str_eq(text, "(1,\"a\",0.5)*3(2,\"bb\",-2.0)*3(3,\"\",null)*3");
-    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
-    end();
-    begin();
+    arrow_host_batch(&to);
+    arrow_host_close(&to);
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     arrow_feed_init(&feed, arrow_case_good, 0);
     arrow_case_good(&feed.cases[0]); /* for its schema */
-    cr_assert_eq(ivm_batch_arrow_stream(batch, table, IVM_INSERT, &feed.stream, NULL), IVM_OK, "no array at all");
+    cr_assert_eq(ivm_batch_arrow_stream(to.batch, to.table, IVM_INSERT, &feed.stream, NULL), IVM_OK, "no array at all");
     arrow_case_free(&feed.cases[0]);
-    end();
+    arrow_host_close(&to);
 }
 
 Test(engine_arrow_taken, streams_that_fail)
 {
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     arrow_feed_init(&feed, arrow_case_good, 3);
     feed.fail_at = 3;
     feed.code = EIO;
@@ -160,11 +137,11 @@ Test(engine_arrow_taken, streams_that_fail)
     feed.cases[0].schema.format = "i";
     stream_refused(IVM_INVALID_ARGUMENT, "table t: rows are a struct (format \"+s\"), not \"i\"", 0);
     arrow_feed_init(&feed, arrow_case_good, 1);
-    cr_assert_eq(ivm_batch_arrow_stream(NULL, table, IVM_INSERT, &feed.stream, NULL), IVM_INVALID_ARGUMENT);
+    cr_assert_eq(ivm_batch_arrow_stream(NULL, to.table, IVM_INSERT, &feed.stream, NULL), IVM_INVALID_ARGUMENT);
     cr_assert_eq(feed.released, 1);
-    cr_assert_eq(ivm_batch_arrow_stream(batch, table, IVM_INSERT, &feed.stream, NULL), IVM_INVALID_ARGUMENT);
-    cr_assert_str_eq(batch->mistake.message, "table t: the stream was released");
-    end();
+    cr_assert_eq(ivm_batch_arrow_stream(to.batch, to.table, IVM_INSERT, &feed.stream, NULL), IVM_INVALID_ARGUMENT);
+    cr_assert_str_eq(to.batch->mistake.message, "table t: the stream was released");
+    arrow_host_close(&to);
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------------------------------ */
@@ -188,34 +165,34 @@ static void costly(arrow_case *it)
 Test(engine_arrow_taken, memory_that_runs_out)
 {
     const ivm_arrow_options options = { .weight = "w" };
-    begin();
+    arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     bool done = false;
     for (uint64_t n = 1; !done; n++) {
         arrow_feed_init(&feed, costly, 2);
-        test_allocator_arm(&counted, n);
-        ivm_status status = ivm_batch_arrow_stream(batch, table, IVM_WEIGHTED, &feed.stream, &options);
+        test_allocator_arm(&to.counted, n);
+        ivm_status status = ivm_batch_arrow_stream(to.batch, to.table, IVM_WEIGHTED, &feed.stream, &options);
         cr_assert_eq(feed.released + feed.schemas_released, 2);
-        ivm_status pushed = ivm_push_batch(engine, batch, NULL, NULL);
-        done = !test_allocator_disarm(&counted);
+        ivm_status pushed = ivm_push_batch(to.engine, to.batch, NULL, NULL);
+        done = !test_allocator_disarm(&to.counted);
         cr_assert_eq(feed.cases[0].released + feed.cases[1].released, 2);
         cr_assert_eq(pushed, done ? IVM_OK : IVM_OUT_OF_MEMORY);
         cr_assert(status == IVM_OK || !done);
-        cr_assert_eq(table->store.rows_live, done ? 6 : 0);
-        cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
+        cr_assert_eq(to.table->store.rows_live, done ? 6 : 0);
+        arrow_host_batch(&to);
         cr_assert_lt(n, 500);
     }
-    arrow_table_text(table, text);
+    arrow_table_text(to.table, text);
     cr_assert_str_eq(text, "(1,\"a\",null)*2(2,null,null)*4(3,\"bb\",null)*6");
     arrow_case_init(&made, 0);
     arrow_case_field(&made, "a", "l");
     done = false;
     for (uint64_t n = 1; !done; n++) {
         ivm_table *other;
-        test_allocator_arm(&counted, n);
-        ivm_status status = ivm_table_create_arrow(engine, "other", &made.schema, NULL, NULL, &other, NULL);
-        done = !test_allocator_disarm(&counted);
+        test_allocator_arm(&to.counted, n);
+        ivm_status status = ivm_table_create_arrow(to.engine, "other", &made.schema, NULL, NULL, &other, NULL);
+        done = !test_allocator_disarm(&to.counted);
         cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY);
     }
     arrow_case_free(&made);
-    end();
+    arrow_host_close(&to);
 }

@@ -6,15 +6,8 @@
 #include <stdlib.h>
 
 #include "allocator.h"
+#include "random.h"
 #include "tape.h"
-
-static uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 /* ---- What a stream holds ------------------------------------------------------------------------------------------------------------- */
 

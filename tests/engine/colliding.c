@@ -7,7 +7,6 @@
 #include "index_inside.h"
 
 #include <criterion/criterion.h>
-#include <stdlib.h>
 
 #define KEYS 65536u
 #define KEYS_SLOW 4096u /* under the seed that they are made for */

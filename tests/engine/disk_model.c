@@ -1,4 +1,5 @@
 /* The disk of tests: what it holds, and what of it is left when the power goes. */
+#include "../random.h"
 #include "disk_inside.h"
 
 #include <stdio.h>
@@ -9,10 +10,7 @@
 
 uint64_t disk_draw(disk_model *disk, uint64_t below)
 {
-    disk->random ^= disk->random << 13;
-    disk->random ^= disk->random >> 7;
-    disk->random ^= disk->random << 17;
-    return (disk->random >> 11) % below;
+    return (random_next(&disk->random) >> 11) % below;
 }
 
 static void *room(size_t size)

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "allocator.h"
+#include "numbers.h"
 
 static const struct {
     const char *additions, *count;
@@ -15,21 +15,6 @@ static const struct {
 } cases[] = {
 #include "exact_sum_cases.inc"
 };
-
-static uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
-static uint64_t word_of(double value)
-{
-    uint64_t word;
-    memcpy(&word, &value, sizeof word);
-    return word;
-}
 
 /* ---- The model: a number in two's complement, in units of 2^-1074 ------------------------------------------------------------------ */
 
@@ -104,13 +89,6 @@ static bool model_rounds_to(const model *sum, ivm__weight count, double value)
 
 /* ---- Tests -------------------------------------------------------------------------------------------------------------------------- */
 
-static void memory_open(ivm__memory *memory, test_allocator *allocator)
-{
-    test_allocator_init(allocator);
-    ivm_allocator functions = test_allocator_functions(allocator);
-    ivm__memory_init(memory, &functions);
-}
-
 static ivm__weight weight_parse(const char *text, char **end)
 {
     ivm__weight weight = 0;
@@ -142,25 +120,6 @@ Test(engine_exact_sum, cases_from_exact_fractions)
         ivm__exact_sum_free(&memory, sum);
     }
     cr_assert(test_allocator_is_clean(&allocator));
-}
-
-/* A double whose exponent lies in a range of this seed's. */
-static double random_value(uint64_t *state, uint64_t seed)
-{
-    uint32_t width = seed % 5 == 0 ? 2047 : seed % 5 == 1 ? 1 : seed % 5 == 2 ? 8 : 80;
-    uint32_t low = seed * 37 % (2048 - width);
-    uint64_t exponent = low + random_next(state) % width;
-    return ivm__word_float((random_next(state) & 0x800fffffffffffffull) | exponent << 52);
-}
-
-static ivm__weight random_weight(uint64_t *state)
-{
-    uint64_t kind = random_next(state) % 8;
-    if (kind < 6) {
-        return kind < 4 ? 1 : -1;
-    }
-    ivm__weight weight = (ivm__weight)random_next(state) << 36 >> random_next(state) % 100;
-    return kind == 6 ? weight : -weight;
 }
 
 Test(engine_exact_sum, random_streams_equal_the_model)

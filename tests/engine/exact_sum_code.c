@@ -4,50 +4,9 @@
 #include <float.h>
 #include <math.h>
 
-#include "allocator.h"
 #include "bytes.h"
 #include "exact_sum.h"
-
-static uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
-static uint64_t word_of(double value)
-{
-    uint64_t word;
-    memcpy(&word, &value, sizeof word);
-    return word;
-}
-
-static void memory_open(ivm__memory *memory, test_allocator *allocator)
-{
-    test_allocator_init(allocator);
-    ivm_allocator functions = test_allocator_functions(allocator);
-    ivm__memory_init(memory, &functions);
-}
-
-/* A double whose exponent lies in a range of this seed's. */
-static double random_value(uint64_t *state, uint64_t seed)
-{
-    uint32_t width = seed % 5 == 0 ? 2047 : seed % 5 == 1 ? 1 : seed % 5 == 2 ? 8 : 80;
-    uint32_t low = seed * 37 % (2048 - width);
-    uint64_t exponent = low + random_next(state) % width;
-    return ivm__word_float((random_next(state) & 0x800fffffffffffffull) | exponent << 52);
-}
-
-static ivm__weight random_weight(uint64_t *state)
-{
-    uint64_t kind = random_next(state) % 8;
-    if (kind < 6) {
-        return kind < 4 ? 1 : -1;
-    }
-    ivm__weight weight = (ivm__weight)random_next(state) << 36 >> random_next(state) % 100;
-    return kind == 6 ? weight : -weight;
-}
+#include "numbers.h"
 
 typedef ivm_status sum_add(ivm__memory *memory, ivm__exact_sum **sum, double value, ivm__weight weight);
 typedef ivm_status sum_read(ivm__memory *memory, ivm__exact_sum **sum, ivm__feed *feed);

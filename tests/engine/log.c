@@ -172,27 +172,6 @@ Test(engine_log, syncing_what_is_on_the_disk_is_no_call)
     log_case_deinit(&with);
 }
 
-Test(engine_log, records_taken_back_do_not_come_up_again)
-{
-    log_case with;
-    fresh(&with, 0);
-    append(&with, 5);
-    cr_assert_eq(log_case_back(&with, 5), IVM_OK);
-    cr_assert_eq(log_case_back(&with, 3), IVM_OK);
-    cr_assert_eq(ivm__log_state_of(with.log).sequence, 3);
-    append(&with, 2);
-    disk_die(with.disk);
-    log_case_close(&with);
-    disk_reboot(with.disk);
-    cr_assert_eq(log_case_open(&with), IVM_OK);
-    cr_assert_geq(with.found, 3);
-    uint64_t found = with.found;
-    cr_assert_eq(log_case_back(&with, 0), IVM_OK);
-    cr_assert_eq(with.appended, found, "what is in a segment that has ended stays");
-    reopened(&with, with.appended);
-    log_case_deinit(&with);
-}
-
 /* What was cut off could come up again where the file grows over its place. */
 Test(engine_log, nothing_is_appended_where_a_tail_was_cut)
 {

@@ -1,4 +1,5 @@
 #include "log_case.h"
+#include "random.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -14,10 +15,7 @@ static uint64_t mix(uint64_t number)
 
 static uint64_t draw(uint64_t *random, uint64_t below)
 {
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    return (*random >> 11) % below;
+    return (random_next(random) >> 11) % below;
 }
 
 uint64_t log_case_draw(log_case *self, uint64_t below)
@@ -284,20 +282,6 @@ ivm_status log_case_sync(log_case *self)
     return booked(self, status);
 }
 
-ivm_status log_case_back(log_case *self, uint64_t sequence)
-{
-    ivm_status status = ivm__log_back(self->log, sequence, &self->error);
-    if (status == IVM_INVALID_ARGUMENT) {
-        self->error = (ivm_error)IVM_ERROR_INIT;
-        return booked(self, IVM_OK);
-    }
-    if (status == IVM_OK) {
-        self->appended = self->possible = sequence;
-    }
-    self->synced = self->synced < sequence ? self->synced : sequence;
-    return booked(self, status);
-}
-
 ivm_status log_case_checkpoint_begin(log_case *self)
 {
     ivm__sink *sink;
@@ -357,11 +341,8 @@ static ivm_status step(log_case *self)
     if (drawn < 88) {
         return checkpoint_step(self);
     }
-    if (drawn < 94) {
-        return append_abandoned(self);
-    }
     if (drawn < 97) {
-        return log_case_back(self, self->appended - log_case_draw(self, (self->appended < 4 ? self->appended : 4) + 1));
+        return append_abandoned(self);
     }
     log_case_close(self);
     return log_case_open(self);

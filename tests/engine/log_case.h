@@ -41,7 +41,6 @@ void log_case_close(log_case *self);
 /* Each gives what the log gave, and keeps the books. */
 ivm_status log_case_append(log_case *self, uint64_t id);
 ivm_status log_case_sync(log_case *self);
-ivm_status log_case_back(log_case *self, uint64_t sequence);
 ivm_status log_case_checkpoint_begin(log_case *self);
 ivm_status log_case_checkpoint_end(log_case *self);
 uint64_t log_case_id(log_case *self, bool large);

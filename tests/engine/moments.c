@@ -2,11 +2,8 @@
 #include "moments.h"
 
 #include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "allocator.h"
+#include "numbers.h"
 
 static const struct {
     bool floats, below;
@@ -23,13 +20,6 @@ typedef struct addition {
     ivm__wide value;
     ivm__weight weight;
 } addition;
-
-static uint64_t word_of(double value)
-{
-    uint64_t word;
-    memcpy(&word, &value, sizeof word);
-    return word;
-}
 
 static ivm__wide number_parse(const char *text, char **end)
 {
@@ -85,13 +75,6 @@ static double state_variance(const moments_state *it, uint32_t scale, bool sampl
     return ivm__moments_variance(&read, sample, below);
 }
 
-static void memory_open(ivm__memory *memory, test_allocator *allocator)
-{
-    test_allocator_init(allocator);
-    ivm_allocator functions = test_allocator_functions(allocator);
-    ivm__memory_init(memory, &functions);
-}
-
 static void assert_case(const moments_state *it, size_t i, uint32_t turn)
 {
     bool below = !cases[i].below;
@@ -139,14 +122,6 @@ Test(engine_moments, cases_from_exact_fractions)
         }
     }
     cr_assert(test_allocator_is_clean(&allocator));
-}
-
-static uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
 }
 
 /* Small numbers against arithmetic of 128 bits, through either road of addition. */

@@ -8,13 +8,12 @@
 #include <stdio.h>
 
 #include "allocator.h"
+#include "random.h"
 
-static uint64_t random_next(uint64_t *state)
+static ivm_status add(ivm__ordered *to, uint32_t group, ivm__wide cell, ivm__weight weight)
 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
+    int crossed;
+    return ivm__ordered_add_crossing(to, group, cell, weight, &crossed);
 }
 
 /* ---- The model ---------------------------------------------------------------------------------------------------------------------- */
@@ -219,7 +218,7 @@ static void step_run(fixture *with, list *model, uint64_t *state, uint64_t seed)
             cell = at->cell;
             weight = -at->weight;
         }
-        cr_assert_eq(ivm__ordered_add(&with->ordered, group, cell, weight), IVM_OK);
+        cr_assert_eq(add(&with->ordered, group, cell, weight), IVM_OK);
         if (weight) {
             list_add(model, group, cell, weight);
         }
@@ -279,7 +278,7 @@ Test(engine_ordered, a_walk_ends_where_a_visit_fails)
     uint32_t visits = 0;
     cr_assert_eq(ivm__ordered_walk(&with.ordered, 3, third_fails, &visits), IVM_OK);
     for (uint32_t i = 0; i < 50; i++) {
-        cr_assert_eq(ivm__ordered_add(&with.ordered, 3, i, 1), IVM_OK);
+        cr_assert_eq(add(&with.ordered, 3, i, 1), IVM_OK);
     }
     cr_assert_eq(ivm__ordered_walk(&with.ordered, 3, third_fails, &visits), IVM_OVERFLOW);
     cr_assert_eq(visits, 3);
@@ -293,13 +292,13 @@ Test(engine_ordered, order_of_float_cells)
     fixture with;
     fixture_open(&with, IVM_FLOAT64);
     for (uint32_t i = 0; i < COUNT; i++) {
-        cr_assert_eq(ivm__ordered_add(&with.ordered, 3, ivm__float_word(ascending[i * 7 % COUNT]), 1), IVM_OK);
+        cr_assert_eq(add(&with.ordered, 3, ivm__float_word(ascending[i * 7 % COUNT]), 1), IVM_OK);
     }
     for (uint32_t i = 0; i < COUNT; i++) {
         ivm__wide cell = 0;
         cr_assert(ivm__ordered_first(&with.ordered, 3, &cell));
         cr_assert(cell == ivm__float_word(ascending[i]), "place %u", i);
-        cr_assert_eq(ivm__ordered_add(&with.ordered, 3, cell, -1), IVM_OK);
+        cr_assert_eq(add(&with.ordered, 3, cell, -1), IVM_OK);
     }
     ivm__ordered_commit(&with.ordered);
     cr_assert_eq(with.ordered.entries_count, 0);
@@ -320,7 +319,7 @@ static void large_fill(fixture *with, uint32_t order)
 {
     for (uint32_t i = 0; i < LARGE; i++) {
         uint32_t number = place(order, i);
-        cr_assert_eq(ivm__ordered_add(&with->ordered, number / 1000, number % 1000, 1), IVM_OK);
+        cr_assert_eq(add(&with->ordered, number / 1000, number % 1000, 1), IVM_OK);
         if (i % 1000 == 0) {
             valid(with, order);
         }
@@ -334,7 +333,7 @@ static void large_empty(fixture *with, uint32_t order)
 {
     for (uint32_t i = 0; i < LARGE; i++) {
         uint32_t number = place(order, i);
-        cr_assert_eq(ivm__ordered_add(&with->ordered, number / 1000, number % 1000, -1), IVM_OK);
+        cr_assert_eq(add(&with->ordered, number / 1000, number % 1000, -1), IVM_OK);
         if (i % 700 == 699) {
             ivm__ordered_commit(&with->ordered);
             valid(with, order);
@@ -375,12 +374,12 @@ Test(engine_ordered, undo_of_a_large_step_leaves_what_was)
     fixture with;
     fixture_open(&with, IVM_INT64);
     for (uint32_t i = 0; i < 40; i++) {
-        cr_assert_eq(ivm__ordered_add(&with.ordered, 9, i * 1000, 1 + i), IVM_OK);
+        cr_assert_eq(add(&with.ordered, 9, i * 1000, 1 + i), IVM_OK);
     }
     ivm__ordered_commit(&with.ordered);
     uint64_t calls_before;
     for (uint32_t i = 0; i < 100000; i++) {
-        cr_assert_eq(ivm__ordered_add(&with.ordered, 9, i % 50000, i % 7 ? 1 : -1), IVM_OK);
+        cr_assert_eq(add(&with.ordered, 9, i % 50000, i % 7 ? 1 : -1), IVM_OK);
     }
     calls_before = with.allocator.calls;
     ivm__ordered_undo(&with.ordered);
@@ -391,7 +390,7 @@ Test(engine_ordered, undo_of_a_large_step_leaves_what_was)
     for (uint32_t i = 0; i < 40; i++) {
         ivm__wide cell = 0;
         cr_assert(ivm__ordered_first(&with.ordered, 9, &cell) && cell == i * 1000);
-        cr_assert_eq(ivm__ordered_add(&with.ordered, 9, cell, -(ivm__weight)(1 + i)), IVM_OK);
+        cr_assert_eq(add(&with.ordered, 9, cell, -(ivm__weight)(1 + i)), IVM_OK);
     }
     ivm__ordered_commit(&with.ordered);
     cr_assert_null(with.ordered.root);
@@ -403,10 +402,10 @@ Test(engine_ordered, entries_not_above_zero_are_passed_over)
     fixture with;
     fixture_open(&with, IVM_INT64);
     for (uint32_t i = 0; i < 2000; i++) {
-        cr_assert_eq(ivm__ordered_add(&with.ordered, 1, i, i == 777 || i == 1333 ? 2 : -1), IVM_OK);
-        cr_assert_eq(ivm__ordered_add(&with.ordered, 2, i, -1), IVM_OK);
+        cr_assert_eq(add(&with.ordered, 1, i, i == 777 || i == 1333 ? 2 : -1), IVM_OK);
+        cr_assert_eq(add(&with.ordered, 2, i, -1), IVM_OK);
     }
-    cr_assert_eq(ivm__ordered_add(&with.ordered, 1, 1333, -2), IVM_OK);
+    cr_assert_eq(add(&with.ordered, 1, 1333, -2), IVM_OK);
     for (uint32_t round = 0; round < 2; round++) {
         ivm__wide first = 0, last = 0;
         cr_assert(ivm__ordered_first(&with.ordered, 1, &first) && first == 777);
@@ -449,7 +448,7 @@ Test(engine_ordered, commit_does_not_allocate)
     fixture_open(&with, IVM_DECIMAL(10, 2));
     for (uint32_t round = 0; round < 3; round++) {
         for (int32_t i = 0; i < 5000; i++) {
-            cr_assert_eq(ivm__ordered_add(&with.ordered, (uint32_t)i % 3, 2500 - i, round % 2 ? -1 : 1), IVM_OK);
+            cr_assert_eq(add(&with.ordered, (uint32_t)i % 3, 2500 - i, round % 2 ? -1 : 1), IVM_OK);
         }
         uint64_t calls_before = with.allocator.calls;
         ivm__ordered_commit(&with.ordered);
@@ -467,20 +466,20 @@ Test(engine_ordered, texts_are_held_while_their_entries_are)
     const ivm__text *text = (const ivm__text *)(uintptr_t)text_cell(&with, 01234567);
     ivm__wide cell = (ivm__wide)(uintptr_t)text;
     for (uint32_t group = 0; group < 100; group++) {
-        cr_assert_eq(ivm__ordered_add(&with.ordered, group, cell, 1), IVM_OK);
-        cr_assert_eq(ivm__ordered_add(&with.ordered, group, cell, 1), IVM_OK);
+        cr_assert_eq(add(&with.ordered, group, cell, 1), IVM_OK);
+        cr_assert_eq(add(&with.ordered, group, cell, 1), IVM_OK);
     }
     cr_assert_eq(text->references, 100);
     ivm__ordered_commit(&with.ordered);
     for (uint32_t group = 0; group < 100; group++) {
-        cr_assert_eq(ivm__ordered_add(&with.ordered, group, cell, group % 2 ? -2 : -1), IVM_OK);
-        cr_assert_eq(ivm__ordered_add(&with.ordered, group + 1000, cell, 1), IVM_OK);
+        cr_assert_eq(add(&with.ordered, group, cell, group % 2 ? -2 : -1), IVM_OK);
+        cr_assert_eq(add(&with.ordered, group + 1000, cell, 1), IVM_OK);
     }
     cr_assert_eq(text->references, 200, "entries of weight 0 stay until the step ends");
     ivm__ordered_undo(&with.ordered);
     cr_assert_eq(text->references, 100);
     for (uint32_t group = 1; group < 100; group += 2) {
-        cr_assert_eq(ivm__ordered_add(&with.ordered, group, cell, -2), IVM_OK);
+        cr_assert_eq(add(&with.ordered, group, cell, -2), IVM_OK);
     }
     ivm__ordered_commit(&with.ordered);
     cr_assert_eq(text->references, 50);
@@ -497,7 +496,7 @@ static bool fill_failing(fixture *with, uint64_t n)
     uint64_t entries = with->ordered.entries_count;
     for (uint32_t i = 0; i < 3000 && status == IVM_OK; i++) {
         entries = with->ordered.entries_count;
-        status = ivm__ordered_add(&with->ordered, i % 5, i * 7919 % 3000, 1);
+        status = add(&with->ordered, i % 5, i * 7919 % 3000, 1);
     }
     bool failed = test_allocator_disarm(&with->allocator);
     cr_assert_eq(failed, status == IVM_OUT_OF_MEMORY);
@@ -519,7 +518,7 @@ Test(engine_ordered, running_out_of_memory_changes_nothing)
         fixture with;
         fixture_open(&with, n % 2 ? IVM_INT64 : IVM_DECIMAL(20, 0));
         for (uint32_t i = 0; i < 100; i++) {
-            cr_assert_eq(ivm__ordered_add(&with.ordered, 2, 10000 + i, 3), IVM_OK);
+            cr_assert_eq(add(&with.ordered, 2, 10000 + i, 3), IVM_OK);
         }
         ivm__ordered_commit(&with.ordered);
         bool failed = fill_failing(&with, n);
@@ -537,7 +536,7 @@ Test(engine_ordered, first_addition_out_of_memory)
         fixture_open(&with, IVM_STRING);
         ivm__wide cell = text_cell(&with, 77);
         test_allocator_arm(&with.allocator, n);
-        ivm_status status = ivm__ordered_add(&with.ordered, 0, cell, 1);
+        ivm_status status = add(&with.ordered, 0, cell, 1);
         done = !test_allocator_disarm(&with.allocator);
         cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY);
         cr_assert_eq(with.ordered.entries_count, done);

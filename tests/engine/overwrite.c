@@ -2,7 +2,7 @@
  * pages held across, each step committed or undone; and every allocation failing. */
 #include "allocator.h"
 #include "index.h"
-#include "pages.h"
+#include "random.h"
 
 #include <criterion/criterion.h>
 
@@ -20,8 +20,7 @@ typedef struct world {
 
 static uint32_t draw(world *it, uint32_t below)
 {
-    it->random = it->random * 6364136223846793005ull + 1442695040888963407ull;
-    return (uint32_t)(it->random >> 33) % below;
+    return (uint32_t)random_below(&it->random, below);
 }
 
 static void body_write(const world *it, uint8_t *row, int64_t key, int64_t value)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "numbers.h"
 #include "wide.h"
 
 static const struct {
@@ -13,21 +14,6 @@ static const struct {
 } cases[] = {
 #include "quotient_cases.inc"
 };
-
-static uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
-static uint64_t word_of(double value)
-{
-    uint64_t word;
-    memcpy(&word, &value, sizeof word);
-    return word;
-}
 
 /* Hexadecimal digits as limbs, low limb first; how many. */
 static uint32_t limbs_parse(const char *text, uint64_t limbs[IVM__QUOTIENT_LIMBS_MAX])

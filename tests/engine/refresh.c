@@ -1,7 +1,6 @@
 /* tests engine/refresh.c and engine/step.c */
 #include <criterion/criterion.h>
 #include <pthread.h>
-#include <stdio.h>
 
 #include "world.h"
 

@@ -7,14 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "random.h"
 #include "wide.h"
 
 uint64_t row_model_random(row_model *with)
 {
-    with->state ^= with->state << 13;
-    with->state ^= with->state >> 7;
-    with->state ^= with->state << 17;
-    return with->state;
+    return random_next(&with->state);
 }
 
 void row_model_open(row_model *with, uint64_t seed, const ivm_type *types, uint32_t columns_count)

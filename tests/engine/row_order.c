@@ -3,7 +3,6 @@
 #include "row_order.h"
 
 #include <criterion/criterion.h>
-#include <stdlib.h>
 
 #include "row_model.h"
 

@@ -8,19 +8,12 @@
 
 #include "allocator.h"
 #include "loader.h"
+#include "random.h"
 #include "tape.h"
 
 static const ivm_type types[] = { IVM_INT64, IVM_STRING, IVM_FLOAT64 };
 #define COLUMNS 3u
 #define VIEWS 2u
-
-static uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 /* ---- An operator that holds one of each kind ------------------------------------------------------------------------------------------- */
 

@@ -1,9 +1,9 @@
 /* Snapshots of tables: every type comes out as it went in; later pushes, drops and other threads do not disturb them. */
+#include "random.h"
 #include "snapshot_case.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
-#include <stdio.h>
 
 TestSuite(engine_snapshot, .init = snapshot_open, .fini = snapshot_close);
 
@@ -71,12 +71,6 @@ Test(engine_snapshot, every_type_comes_out_as_it_went_in)
     }
 }
 
-static uint64_t random_next(uint64_t *state)
-{
-    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
-    return *state >> 33;
-}
-
 #define KEPT 12u
 
 /* Snapshots taken between random pushes and closed in any order; each still holds what it held. */
@@ -89,7 +83,7 @@ Test(engine_snapshot, later_pushes_do_not_disturb_it)
         ivm_snapshot *kept[KEPT] = { NULL };
         memset(there, 0, sizeof there);
         for (uint32_t step = 0; step < 120; step++) {
-            uint64_t first = random_next(&state) % rows, count = 1 + random_next(&state) % (rows - first > 200 ? 200 : rows - first);
+            uint64_t first = random_short(&state) % rows, count = 1 + random_short(&state) % (rows - first > 200 ? 200 : rows - first);
             while (count > 1 && there[first + count - 1] != there[first]) {
                 count--;
             }
@@ -102,7 +96,7 @@ Test(engine_snapshot, later_pushes_do_not_disturb_it)
             for (uint64_t i = first + count; i-- > first;) {
                 there[i] = !there[i];
             }
-            uint32_t k = (uint32_t)random_next(&state) % KEPT;
+            uint32_t k = (uint32_t)random_short(&state) % KEPT;
             if (kept[k]) {
                 assert_rows(kept[k], then[k], rows);
                 ivm_snapshot_close(kept[k]);

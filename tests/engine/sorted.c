@@ -8,14 +8,7 @@
 #include <string.h>
 
 #include "allocator.h"
-
-static uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
+#include "random.h"
 
 /* ---- Rows ----------------------------------------------------------------------------------------------------------------------------- */
 

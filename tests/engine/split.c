@@ -8,6 +8,7 @@
 #include "index.h"
 #include "onlooker.h"
 #include "pending.h"
+#include "random.h"
 
 #define ARENA_BLOCK ((size_t)64 << 10) /* an arena's first */
 #define KEYS 24                        /* (a, b): a of 4 values, b of 6 */
@@ -36,8 +37,7 @@ static split_case it;
 
 static uint32_t below(uint32_t bound)
 {
-    it.random = it.random * 6364136223846793005ull + 1442695040888963407ull;
-    return (uint32_t)((it.random >> 33) % bound);
+    return (uint32_t)random_below(&it.random, bound);
 }
 
 /* ---- A split beside two states ------------------------------------------------------------------------------------------------------------- */

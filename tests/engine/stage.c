@@ -48,7 +48,7 @@ static uint64_t counts[IVM_STATUS_COUNT];
 static void push_compare(uint64_t seed, uint64_t *state)
 {
     model_batch_random(&tested, state, &batch);
-    uint64_t lie = model_random(state);
+    uint64_t lie = random_next(state);
     if (lie % 8 == 0) {
         shapes_compare(seed, lie);
     }

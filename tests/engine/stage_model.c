@@ -4,14 +4,6 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-uint64_t model_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
 /* ---- Rows ------------------------------------------------------------------------------------------------------------------------ */
 
 static uint32_t row_number(const int8_t *cell)
@@ -68,18 +60,18 @@ void model_batch_clear(model_batch *batch)
 static int random_cell(uint64_t *state, const model_part *part, const model_table *table, uint32_t column)
 {
     static const int values[] = { 4, 3, 2 };
-    bool null = model_random(state) % 8 == 0;
+    bool null = random_next(state) % 8 == 0;
     if (null && part->change != IVM_DELETE_KEY && table->not_null[column]) {
-        null = part->borrowed && model_random(state) % 64 == 0; /* refused: rarely */
+        null = part->borrowed && random_next(state) % 64 == 0; /* refused: rarely */
     }
-    return null ? -1 : (int)(model_random(state) % (uint64_t)values[column]);
+    return null ? -1 : (int)(random_next(state) % (uint64_t)values[column]);
 }
 
 static int64_t random_weight(uint64_t *state)
 {
     static const int64_t far[] = { INT64_MAX, INT64_MIN, INT64_MAX - 1, 3000000000, -3000000000, INT32_MAX, INT32_MIN, INT64_MAX / 2 };
-    uint64_t chosen = model_random(state) % 40;
-    return chosen < 2 ? far[model_random(state) % 8] : (int64_t)(chosen % 4) - 1;
+    uint64_t chosen = random_next(state) % 40;
+    return chosen < 2 ? far[random_next(state) % 8] : (int64_t)(chosen % 4) - 1;
 }
 
 /* Rows that are there are named more often than chance would, and keyed tables get rows whose keys are free. */
@@ -91,10 +83,10 @@ static void random_row(const model *it, uint64_t *state, model_batch *batch)
     for (uint32_t c = 0; c < MODEL_COLUMNS; c++) {
         cell[c] = (int8_t)random_cell(state, part, table, c);
     }
-    bool goes = part->change == IVM_DELETE || part->change == IVM_DELETE_KEY || (part->change == IVM_WEIGHTED && model_random(state) % 2);
-    for (uint32_t i = 0, at = (uint32_t)model_random(state); goes && i < MODEL_ROWS; i++) {
+    bool goes = part->change == IVM_DELETE || part->change == IVM_DELETE_KEY || (part->change == IVM_WEIGHTED && random_next(state) % 2);
+    for (uint32_t i = 0, at = (uint32_t)random_next(state); goes && i < MODEL_ROWS; i++) {
         uint32_t number = (at + i) % MODEL_ROWS;
-        if (table->weights[number] > 0 && model_random(state) % 16) {
+        if (table->weights[number] > 0 && random_next(state) % 16) {
             row_of_number(number, cell);
             break;
         }
@@ -104,14 +96,14 @@ static void random_row(const model *it, uint64_t *state, model_batch *batch)
 
 void model_batch_random(const model *it, uint64_t *state, model_batch *batch)
 {
-    uint32_t parts_count = (uint32_t)(model_random(state) % 5);
+    uint32_t parts_count = (uint32_t)(random_next(state) % 5);
     for (uint32_t p = 0; p < parts_count; p++) {
-        uint32_t table = (uint32_t)(model_random(state) % MODEL_TABLES);
+        uint32_t table = (uint32_t)(random_next(state) % MODEL_TABLES);
         uint32_t changes = it->tables[table].key_count ? 5 : 3;
-        model_part_add(batch, table, (ivm_change)(model_random(state) % changes), model_random(state) % 2);
-        uint64_t rows_count = model_random(state) % 4;
-        if (model_random(state) % 200 == 0) {
-            rows_count = 1000 + model_random(state) % 1500; /* more than one chunk */
+        model_part_add(batch, table, (ivm_change)(random_next(state) % changes), random_next(state) % 2);
+        uint64_t rows_count = random_next(state) % 4;
+        if (random_next(state) % 200 == 0) {
+            rows_count = 1000 + random_next(state) % 1500; /* more than one chunk */
         }
         for (uint64_t i = 0; i < rows_count; i++) {
             random_row(it, state, batch);

@@ -6,6 +6,7 @@
 
 #include "allocator.h"
 #include "catalog.h"
+#include "random.h"
 
 #define MODEL_COLUMNS 3u
 #define MODEL_ROWS 60u /* 5 x 4 x 3: each column's values and null */
@@ -47,8 +48,6 @@ typedef struct model {
     ivm_table *handles[MODEL_TABLES];
     struct model_probe *probe;
 } model;
-
-uint64_t model_random(uint64_t *state); /* xorshift: the state is not 0 */
 
 void model_open(model *it);
 void model_close(model *it); /* asserts that nothing was leaked */

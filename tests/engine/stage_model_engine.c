@@ -102,7 +102,7 @@ static uint8_t *odd_bytes(arrays *held, size_t size, uint64_t *state)
     cr_assert_not_null(block);
     memset(block, 0xa5, size + 64);
     held->blocks[held->blocks_count++] = block;
-    return block + (model_random(state) % 2 ? model_random(state) % 33 : 0);
+    return block + (random_next(state) % 2 ? random_next(state) % 33 : 0);
 }
 
 static void bit_set(uint8_t *bits, size_t at, bool value)
@@ -155,11 +155,11 @@ static void strings_write(arrays *held, ivm_column_data *column, const model_par
 
 static void column_write(arrays *held, ivm_column_data *column, const model_part *part, ivm_type type, uint32_t c, uint64_t *state)
 {
-    bool nulls = model_random(state) % 4 == 0;
+    bool nulls = random_next(state) % 4 == 0;
     for (uint32_t i = 0; i < part->rows_count; i++) {
         nulls |= part->rows[i].cell[c] < 0;
     }
-    column->offset = model_random(state) % 2 ? model_random(state) % 13 : 0;
+    column->offset = random_next(state) % 2 ? random_next(state) % 13 : 0;
     size_t rows = column->offset + part->rows_count;
     uint8_t *validity = nulls ? odd_bytes(held, rows / 8 + 1, state) : NULL;
     for (uint32_t i = 0; nulls && i < part->rows_count; i++) {
@@ -172,7 +172,7 @@ static void column_write(arrays *held, ivm_column_data *column, const model_part
     }
     uint8_t *values = odd_bytes(held, rows * value_bytes(type) + 1, state);
     for (uint32_t i = 0; i < part->rows_count; i++) {
-        ivm_value value = value_of(type, part->rows[i].cell[c], model_random(state));
+        ivm_value value = value_of(type, part->rows[i].cell[c], random_next(state));
         value_write(values, type, column->offset + i, &value);
     }
     column->values = values;
@@ -201,7 +201,7 @@ static void rows_add(model *it, ivm_batch *made, const model_part *part, uint64_
         ivm_value values[MODEL_COLUMNS];
         for (uint32_t i = 0; i < count; i++) {
             uint32_t c = part->change == IVM_DELETE_KEY ? table->key_columns[i] : i;
-            values[i] = value_of(table->types[c], part->rows[r].cell[c], model_random(state));
+            values[i] = value_of(table->types[c], part->rows[r].cell[c], random_next(state));
         }
         (void)ivm_batch_row(made, it->handles[part->table], part->change, part->rows[r].weight, values, count);
     }

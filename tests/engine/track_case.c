@@ -6,15 +6,13 @@
 #include <string.h>
 
 #include "onlooker.h"
+#include "random.h"
 #include "track.h"
 #include "track_inside.h"
 
 uint64_t track_random(track_case *it, uint64_t below)
 {
-    it->random ^= it->random << 13;
-    it->random ^= it->random >> 7;
-    it->random ^= it->random << 17;
-    return it->random % below;
+    return random_next(&it->random) % below;
 }
 
 /* ---- Keys -------------------------------------------------------------------------------------------------------------------------------- */

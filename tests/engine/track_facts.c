@@ -3,7 +3,6 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "track.h"
 #include "track_case.h"
 #include "track_inside.h"
 #include "transient.h"

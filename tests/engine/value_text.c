@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "random.h"
 #include "value_text.h"
 
 static bool reads(ivm_type type, const char *text, ivm_value *value)
@@ -189,14 +190,6 @@ Test(engine_value_text, floats_of_many_digits_round_right)
     check(IVM_FLOAT64, text, "100");
 }
 
-static uint64_t draw(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
-
 static void float_check(double number)
 {
     char text[IVM_VALUE_TEXT_SIZE], shorter[64];
@@ -217,7 +210,7 @@ Test(engine_value_text, random_floats_read_back)
 {
     uint64_t seed = 88172645463325252ull;
     for (uint32_t i = 0; i < 50000; i++) {
-        double number = ivm__word_float(draw(&seed));
+        double number = ivm__word_float(random_next(&seed));
         if (isfinite(number)) {
             float_check(number);
         }

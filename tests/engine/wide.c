@@ -1,15 +1,8 @@
 /* Tests of engine/wide.c: against schoolbook arithmetic in bytes, which shares nothing with it. */
 #include <criterion/criterion.h>
 
+#include "random.h"
 #include "wide.h"
-
-static uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 /* Of any length, and often of long runs of equal bits. */
 static ivm__wide random_wide(uint64_t *state)

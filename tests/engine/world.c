@@ -4,13 +4,11 @@
 #include <criterion/criterion.h>
 
 #include "ivm/batch.h"
+#include "random.h"
 
 uint64_t world_random(world *it, uint64_t below)
 {
-    it->random ^= it->random << 13;
-    it->random ^= it->random >> 7;
-    it->random ^= it->random << 17;
-    return it->random % below;
+    return random_next(&it->random) % below;
 }
 
 void world_open(world *it, uint64_t seed)

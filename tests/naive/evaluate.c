@@ -1,9 +1,6 @@
 /* Plans of the oracle computed whole, and its operators of one input's rows; joins, aggregates have files of their own. */
 #include "naive.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- Rows one by one --------------------------------------------------------------------------------------------------------------- */
 
 /* The source's columns where they are now; null for one that was dropped. */

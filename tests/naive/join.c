@@ -1,7 +1,6 @@
 /* Joins of the oracle: nested loops over all combinations of rows, an input at a time. */
 #include "naive.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Products past this are taken as this: past int64 for good, and an overflow where the combination is a row in the end. */

@@ -1,8 +1,6 @@
 /* Batches of the oracle: each change is applied to what its table holds by then; what comes out is judged at the end. */
 #include "naive.h"
 
-#include <string.h>
-
 #define WEIGHT_GREAT ((naive_int)1 << 60) /* sums of such weights may leave int64 on the way */
 
 /* ---- One change -------------------------------------------------------------------------------------------------------------------- */

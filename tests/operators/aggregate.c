@@ -1,7 +1,6 @@
 /* Aggregates against a model: values and changes of every step, whatever the order of its chunks; groups that come and go; steps that fail or
  * are undone leave everything as it was. */
 #include <criterion/criterion.h>
-#include <stdio.h>
 
 #include "aggregate_case.h"
 #include "aggregate_state.h"

@@ -1,6 +1,5 @@
 /* Aggregates over weights below 0: what of a row each aggregate sees, and rows that cannot be computed. */
 #include <criterion/criterion.h>
-#include <stdio.h>
 
 #include "allocator.h"
 #include "join_case.h"

@@ -94,25 +94,15 @@ Test(operators_filter, a_chunk_that_passes_whole_is_not_copied)
     hand_close(&it);
 }
 
-/* Pushes one row with this weight. */
-static ivm_status push_row(hand *it, ivm_table *table, hand_row row, int64_t weight)
-{
-    ivm_batch *batch = hand_batch(it);
-    hand_change(batch, table, row, weight);
-    ivm_status status = hand_step(it, batch, true);
-    ivm_batch_free(batch);
-    return status;
-}
-
 Test(operators_filter, a_row_that_fails_rejects_the_step)
 {
     hand it;
     ivm_table *table;
     hand_sink *sink = filter_open(&it, NULL, &table, fallible);
-    cr_assert_eq(push_row(&it, table, HAND_ROW(0, 5, 1), 1), IVM_OK);
-    cr_assert_eq(push_row(&it, table, HAND_ROW(2, 5, 1), 1), IVM_OVERFLOW);
+    cr_assert_eq(hand_push_row(&it, table, HAND_ROW(0, 5, 1), 1), IVM_OK);
+    cr_assert_eq(hand_push_row(&it, table, HAND_ROW(2, 5, 1), 1), IVM_OVERFLOW);
     cr_assert_str_eq(it.error.message, "view v: a result in a filter's condition is out of range");
-    cr_assert_eq(push_row(&it, table, HAND_ROW(HAND_NULL, 5, 1), 1), IVM_OK, "the failure is forgotten with its step");
+    cr_assert_eq(hand_push_row(&it, table, HAND_ROW(HAND_NULL, 5, 1), 1), IVM_OK, "the failure is forgotten with its step");
     cr_assert_eq(sink->rows_count, 1);
     hand_close(&it);
 }
@@ -149,7 +139,7 @@ Test(operators_filter, failures_that_cancel_are_none)
     hand_add(&it, &twice, scan, 0);
     cr_assert_eq(ivm__filter_create(&it.engine->memory, &it.engine->texts, types, 3, fallible(&it), &filter), IVM_OK);
     hand_add(&it, filter, &twice, 0);
-    cr_assert_eq(push_row(&it, table, HAND_ROW(2, 5, 1), 3), IVM_OK);
+    cr_assert_eq(hand_push_row(&it, table, HAND_ROW(2, 5, 1), 3), IVM_OK);
     hand_close(&it);
 }
 
@@ -188,7 +178,7 @@ Test(operators_filter, running_out_of_memory_changes_nothing)
         hand_trial_judge(&trial, status, IVM_OVERFLOW);
         cr_assert_eq(table->store.rows_live, 0);
         ivm_batch_free(batch);
-        cr_assert_eq(push_row(&it, table, HAND_ROW(0, 5, 1), 1), IVM_OK);
+        cr_assert_eq(hand_push_row(&it, table, HAND_ROW(0, 5, 1), 1), IVM_OK);
         hand_close(&it);
     }
     cr_assert_gt(trial.failures, 3);

@@ -262,6 +262,20 @@ ivm_status hand_step(hand *it, const ivm_batch *batch, bool keep)
     return step_end(it, status, keep);
 }
 
+ivm_status hand_push(hand *it, ivm_batch *batch)
+{
+    ivm_status status = hand_step(it, batch, true);
+    ivm_batch_free(batch);
+    return status;
+}
+
+ivm_status hand_push_row(hand *it, ivm_table *table, hand_row row, int64_t weight)
+{
+    ivm_batch *batch = hand_batch(it);
+    hand_change(batch, table, row, weight);
+    return hand_push(it, batch);
+}
+
 ivm_status hand_fill(hand *it, bool keep)
 {
     ivm__step step;

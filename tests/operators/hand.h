@@ -54,6 +54,9 @@ hand_row hand_cells(const int64_t *cells, uint32_t count);
 void hand_add(hand *it, ivm__operator *operator, ivm__operator * below, uint32_t port);
 /* Stages the batch, runs the program; commits if all went well and `keep` is set, else undoes. The batch stays the caller's. */
 ivm_status hand_step(hand *it, const ivm_batch *batch, bool keep);
+/* Steps and commits, frees the batch; and one of a row with this weight. */
+ivm_status hand_push(hand *it, ivm_batch *batch);
+ivm_status hand_push_row(hand *it, ivm_table *table, hand_row row, int64_t weight);
 /* The same for the step that fills a view. */
 ivm_status hand_fill(hand *it, bool keep);
 /* Applies the batch to the tables alone. */

@@ -5,7 +5,6 @@
  *
  * which nested loops over arrays work out, for bare leaves and chains, kept and not yet loaded, under every order of leaves and drivers. */
 #include <criterion/criterion.h>
-#include <stdlib.h>
 
 #include "join_bags.h"
 #include "join_state.h"

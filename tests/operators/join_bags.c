@@ -33,10 +33,3 @@ void bag_insert(ivm_batch *batch, ivm_table *table, hand_bag *bag, hand_row row,
     row.weight = weight;
     hand_bag_add(bag, &row);
 }
-
-ivm_status hand_push(hand *it, ivm_batch *batch)
-{
-    ivm_status status = hand_step(it, batch, true);
-    ivm_batch_free(batch);
-    return status;
-}

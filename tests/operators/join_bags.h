@@ -10,7 +10,5 @@ void bags_free(hand_bag bags[CASE_TABLES]);
 bool bags_hold(const join_case *join, const hand_bag tables[CASE_TABLES]);
 /* A row for the batch and for the table's bag. */
 void bag_insert(ivm_batch *batch, ivm_table *table, hand_bag *bag, hand_row row, int64_t weight);
-/* Steps and commits, frees the batch. */
-ivm_status hand_push(hand *it, ivm_batch *batch);
 
 #endif

@@ -74,6 +74,8 @@ void case_batch(ivm_batch *batch, ivm_table *const tables[CASE_TABLES], hand_bag
 
 /* Whether two rows of the table have one key; no two rows of a bag do. */
 bool case_same_key(uint32_t table, const hand_row *a, const hand_row *b);
+/* As a join takes it, which frees it. */
+ivm__join_planner case_planner_of(case_planner *planner);
 /* Whether the planner sets a row of a leaf aside, if its key came or went; cells as the table has them. */
 bool case_is_aside(const case_planner *planner, uint32_t leaf, int64_t c0, int64_t c1);
 

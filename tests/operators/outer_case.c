@@ -2,7 +2,6 @@
 #include "outer_case.h"
 
 #include <criterion/criterion.h>
-#include <stdlib.h>
 
 #include "join_case.h"
 #include "outer_state.h"

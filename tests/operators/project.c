@@ -30,15 +30,6 @@ static hand_sink *project_open(hand *it, const ivm_allocator *allocator, ivm_tab
     return hand_sink_add(it, project);
 }
 
-static ivm_status push_row(hand *it, ivm_table *table, hand_row row, int64_t weight)
-{
-    ivm_batch *batch = hand_batch(it);
-    hand_change(batch, table, row, weight);
-    ivm_status status = hand_step(it, batch, true);
-    ivm_batch_free(batch);
-    return status;
-}
-
 Test(operators_project, computes_each_column_and_keeps_weights)
 {
     hand it;
@@ -56,7 +47,7 @@ Test(operators_project, computes_each_column_and_keeps_weights)
     cr_assert_eq(hand_step(&it, batch, true), IVM_OK);
     ivm_batch_free(batch);
     cr_assert(hand_bag_equal(&sink->rows, &want));
-    cr_assert_eq(push_row(&it, table, HAND_ROW(1, 1, 1), -2), IVM_OK);
+    cr_assert_eq(hand_push_row(&it, table, HAND_ROW(1, 1, 1), -2), IVM_OK);
     hand_row gone = HAND_ROW(1, 1ll << 62, 1);
     gone.weight = -2;
     hand_bag_add(&want, &gone);
@@ -95,10 +86,10 @@ Test(operators_project, a_row_that_fails_rejects_the_step)
     hand it;
     ivm_table *table;
     project_open(&it, NULL, &table);
-    cr_assert_eq(push_row(&it, table, HAND_ROW(2, 5, 1), 1), IVM_OVERFLOW);
+    cr_assert_eq(hand_push_row(&it, table, HAND_ROW(2, 5, 1), 1), IVM_OVERFLOW);
     cr_assert_str_eq(it.error.message, "view v: a result in a projected column is out of range");
     cr_assert_eq(table->store.rows_live, 0);
-    cr_assert_eq(push_row(&it, table, HAND_ROW(1, 5, 1), 1), IVM_OK);
+    cr_assert_eq(hand_push_row(&it, table, HAND_ROW(1, 5, 1), 1), IVM_OK);
     hand_close(&it);
 }
 
@@ -132,7 +123,7 @@ Test(operators_project, running_out_of_memory_changes_nothing)
         ivm_status status = hand_step(&it, batch, true);
         hand_trial_judge(&trial, status, IVM_OVERFLOW);
         ivm_batch_free(batch);
-        cr_assert_eq(push_row(&it, table, HAND_ROW(0, 5, 1), 1), IVM_OK);
+        cr_assert_eq(hand_push_row(&it, table, HAND_ROW(0, 5, 1), 1), IVM_OK);
         hand_close(&it);
     }
     cr_assert_gt(trial.failures, 3);

@@ -2,7 +2,6 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "reload.h"
 

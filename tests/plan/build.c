@@ -1,30 +1,12 @@
 /* Building plans and expressions: what is kept, that everything given is taken whatever the outcome, and that the first cause is told. */
-#include "build.h"
+#include "builder_case.h"
 
-#include "allocator.h"
 #include "catalog.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-static test_allocator allocator;
-static ivm_allocator usual;
-
-static void count_memory(void)
-{
-    test_allocator_init(&allocator);
-    usual = ivm__builder_memory.allocator;
-    ivm__builder_memory.allocator = test_allocator_functions(&allocator);
-}
-
-static void nothing_is_left(void)
-{
-    ivm__builder_memory.allocator = usual;
-    cr_expect(test_allocator_is_clean(&allocator), "%ld blocks left, %lu faults", (long)allocator.blocks, (unsigned long)allocator.faults);
-    cr_expect_eq(ivm__builder_cause_exchange((ivm_error)IVM_ERROR_INIT).status, IVM_OK, "a cause is left");
-}
-
-TestSuite(plan_build, .init = count_memory, .fini = nothing_is_left);
+TestSuite(plan_build, .init = builder_count, .fini = builder_assert_nothing);
 
 /* Frees what a builder gave, which must be nothing, and takes the cause. */
 static void fails_with(const void *made, ivm_status status, const char *part)
@@ -34,7 +16,7 @@ static void fails_with(const void *made, ivm_status status, const char *part)
     cr_expect_null(made);
     cr_expect_eq(error.status, status, "%s, not %s: %s", ivm_status_name(error.status), ivm_status_name(status), error.message);
     cr_expect_not_null(strstr(error.message, part), "\"%s\" is not in \"%s\"", part, error.message);
-    cr_expect_eq(allocator.blocks, 0, "%s: blocks left", part);
+    cr_expect_eq(builder_allocator.blocks, 0, "%s: blocks left", part);
 }
 
 static ivm_plan *scan(const char *name)
@@ -398,9 +380,9 @@ Test(plan_build, the_nth_allocation_failing_leaves_nothing)
 {
     bool done = false;
     for (uint64_t n = 1; !done; n++) {
-        test_allocator_arm(&allocator, n);
+        test_allocator_arm(&builder_allocator, n);
         ivm_plan *plan = build_all();
-        done = !test_allocator_disarm(&allocator);
+        done = !test_allocator_disarm(&builder_allocator);
         if (done) {
             cr_expect_gt(n, (uint64_t)50);
             cr_assert_not_null(plan);

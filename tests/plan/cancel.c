@@ -3,13 +3,9 @@
  * tests/cancel.c. */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "partition_case.h"
-
-typedef ivm_status call(fixture *it, void *context);
 
 static void cancel(void *engine)
 {
@@ -84,46 +80,6 @@ static uint32_t cancel_everywhere(const tape *from, call *work, void *context)
     return cancel_at_every(ALLOCATION, from, work, context) + cancel_at_every(LOOK, from, work, context);
 }
 
-/* An engine with everything, saved; the stream is the caller's. */
-static tape filled(void)
-{
-    fixture it;
-    tape saved = { 0 };
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &saved);
-    fixture_close(&it);
-    return saved;
-}
-
-static ivm_status push_all(fixture *it, void *context)
-{
-    ivm_table *d, *f, *bag, *plain, *seen;
-    ivm_batch *batch;
-    (void)context;
-    cr_assert_eq(ivm_batch_create(it->engine, &batch, &it->error), IVM_OK);
-    cr_assert(ivm_table_find(it->engine, "d", &d, NULL) == IVM_OK && ivm_table_find(it->engine, "f", &f, NULL) == IVM_OK);
-    cr_assert(ivm_table_find(it->engine, "bag", &bag, NULL) == IVM_OK && ivm_table_find(it->engine, "plain", &plain, NULL) == IVM_OK);
-    cr_assert_eq(ivm_table_find(it->engine, "seen", &seen, NULL), IVM_OK);
-    for (int64_t i = 0; i < 20; i++) {
-        ivm_batch_insert(batch, d, ivm_int64(100 + i), ivm_string("more than eight bytes"), ivm_null());
-        ivm_batch_upsert(batch, f, ivm_int64(i), ivm_int64(95 + i), ivm_int64(i % 7), ivm_float64(1.0 / (double)(i + 1)), ivm_null(),
-                         ivm_bool(i % 2));
-        ivm_batch_row(batch, bag, IVM_WEIGHTED, i % 3 - 1, IVM_VALUES(ivm_int64(100 + i), ivm_int64(i)));
-        ivm_batch_insert(batch, plain, ivm_string("another text"), ivm_timestamp(i));
-        ivm_batch_insert(batch, seen, ivm_int64(95 + i), ivm_int64(i));
-    }
-    return ivm_push_batch(it->engine, batch, NULL, &it->error);
-}
-
-static ivm_status refresh_late(fixture *it, void *context)
-{
-    ivm_view *view = NULL;
-    (void)context;
-    cr_assert_eq(ivm_view_find(it->engine, "late", &view, &it->error), IVM_OK);
-    return ivm_refresh_view(view, NULL, &it->error);
-}
-
 static ivm_status audit_all(fixture *it, void *context)
 {
     ivm_status status = IVM_OK;
@@ -150,35 +106,30 @@ static ivm_status view_make(fixture *it, void *context)
     return ivm_view_create(it->engine, "new", ivm_plan_top_k(ivm_plan_distinct(plan), 3, 0), &options, &view, &it->error);
 }
 
-static ivm_status restore(fixture *it, void *context)
-{
-    return case_restore(it, context);
-}
-
 Test(plan_cancel, a_push_is_undone_or_done)
 {
-    tape saved = filled();
-    cr_expect_gt(cancel_everywhere(&saved, push_all, NULL), 50u);
+    tape saved = case_filled();
+    cr_expect_gt(cancel_everywhere(&saved, case_push_all, NULL), 50u);
     tape_free(&saved);
 }
 
 Test(plan_cancel, a_refresh_is_undone_or_done)
 {
-    tape saved = filled();
-    cr_expect_gt(cancel_everywhere(&saved, refresh_late, NULL), 3u);
+    tape saved = case_filled();
+    cr_expect_gt(cancel_everywhere(&saved, case_refresh_named, "late"), 3u);
     tape_free(&saved);
 }
 
 Test(plan_cancel, an_audit_leaves_nothing)
 {
-    tape saved = filled();
+    tape saved = case_filled();
     cr_expect_gt(cancel_everywhere(&saved, audit_all, NULL), 100u);
     tape_free(&saved);
 }
 
 Test(plan_cancel, a_view_is_made_or_not)
 {
-    tape saved = filled();
+    tape saved = case_filled();
     cr_expect_gt(cancel_everywhere(&saved, view_make, NULL), 30u);
     tape_free(&saved);
 }
@@ -186,12 +137,12 @@ Test(plan_cancel, a_view_is_made_or_not)
 Test(plan_cancel, a_restore_is_done_or_not)
 {
     fixture it;
-    tape saved = filled(), other = { 0 };
+    tape saved = case_filled(), other = { 0 };
     case_program_open(&it);
     case_push(&it, "d", IVM_INSERT, "5,five,null");
     case_save(&it, &other);
     fixture_close(&it);
-    cr_expect_gt(cancel_everywhere(&other, restore, &saved), 50u);
+    cr_expect_gt(cancel_everywhere(&other, case_restore_tape, &saved), 50u);
     tape_free(&saved);
     tape_free(&other);
 }
@@ -226,7 +177,7 @@ static ivm_status read_ringing(void *context, void *bytes, size_t size, size_t *
 Test(plan_cancel, a_checkpoint_ends_wherever_it_is)
 {
     fixture it;
-    tape saved = filled();
+    tape saved = case_filled();
     fixture_open(&it);
     cr_assert_eq(case_restore(&it, &saved), IVM_OK);
     uint64_t n = 0;
@@ -248,7 +199,7 @@ Test(plan_cancel, a_checkpoint_ends_wherever_it_is)
 Test(plan_cancel, a_restore_ends_wherever_it_is)
 {
     fixture it;
-    tape saved = filled(), own = { 0 };
+    tape saved = case_filled(), own = { 0 };
     case_program_open(&it);
     case_save(&it, &own);
     ivm_status status = IVM_CANCELLED;

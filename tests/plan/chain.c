@@ -3,7 +3,6 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdio.h>
 
 TestSuite(plan_chain, .init = shop_open, .fini = shop_close);
 

@@ -37,25 +37,19 @@ Test(plan_checkpoint, comes_back_in_an_empty_engine)
 {
     fixture it, other;
     tape saved = { 0 };
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &saved);
+    case_filled_open(&it, &saved);
     fixture_open(&other);
     saved.most = 7;
     cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
     assert_alike(&it, &other, &saved);
-    tape_free(&saved);
-    fixture_close(&it);
-    fixture_close(&other);
+    case_close(&it, &other, &saved);
 }
 
 Test(plan_checkpoint, comes_back_in_an_engine_of_the_same_catalog_whatever_it_holds)
 {
     fixture it, other;
     tape saved = { 0 };
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &saved);
+    case_filled_open(&it, &saved);
     case_program_open(&other);
     for (int round = 0; round < 3; round++) {
         cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
@@ -64,9 +58,7 @@ Test(plan_checkpoint, comes_back_in_an_engine_of_the_same_catalog_whatever_it_ho
     }
     cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
     assert_alike(&it, &other, &saved);
-    tape_free(&saved);
-    fixture_close(&it);
-    fixture_close(&other);
+    case_close(&it, &other, &saved);
 }
 
 Test(plan_checkpoint, an_engine_of_nothing_comes_back)
@@ -75,21 +67,15 @@ Test(plan_checkpoint, an_engine_of_nothing_comes_back)
     tape saved = { 0 };
     fixture_open(&it);
     case_save(&it, &saved);
-    fixture_open(&other);
-    cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
-    case_assert_saved_as(&other, &saved, "nothing");
-    tape_free(&saved);
-    fixture_close(&it);
-    fixture_close(&other);
+    case_reopen(&other, &saved);
+    case_close(&it, &other, &saved);
 }
 
 Test(plan_checkpoint, compressed_it_is_the_same_state)
 {
     fixture it, other;
     tape saved = { 0 }, plain = { 0 };
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &plain);
+    case_filled_open(&it, &plain);
     ivm_status status = case_save_as(&it, &saved, IVM_COMPRESSION_ZSTD);
     if (status != IVM_UNSUPPORTED) {
         cr_assert_eq(status, IVM_OK, "%s", it.error.message);
@@ -144,9 +130,7 @@ Test(plan_checkpoint, bytes_say_what_is_held_and_not_how_it_came)
     case_push(&other, "sure", IVM_INSERT, "1,1 2,2");
     case_save(&it, &saved);
     case_assert_saved_as(&other, &saved, "by other batches");
-    tape_free(&saved);
-    fixture_close(&it);
-    fixture_close(&other);
+    case_close(&it, &other, &saved);
 }
 
 /* ---- What stays --------------------------------------------------------------------------------------------------------------------------- */
@@ -162,7 +146,6 @@ Test(plan_checkpoint, snapshots_callbacks_and_batches_stay)
     fixture it;
     tape saved = { 0 };
     ivm_view *view = NULL;
-    ivm_table *f = NULL;
     ivm_snapshot *before = NULL;
     ivm_batch *batch = NULL;
     uint64_t told = 0;
@@ -175,7 +158,7 @@ Test(plan_checkpoint, snapshots_callbacks_and_batches_stay)
     cr_assert_eq(ivm_view_watch(view, tell, &told, &it.error), IVM_OK);
     cr_assert_eq(ivm_read_view(view, &before, &it.error), IVM_OK);
     char *wanted = strdup(fixture_view(&it, view));
-    cr_assert_eq(ivm_table_find(it.engine, "f", &f, &it.error), IVM_OK);
+    ivm_table *f = fixture_table_find(&it, "f");
     cr_assert_eq(ivm_batch_create(it.engine, &batch, &it.error), IVM_OK);
     ivm_value row[] = { ivm_int64(99), ivm_int64(1), ivm_null(), ivm_null(), ivm_null(), ivm_null() };
     cr_assert_eq(ivm_batch_row(batch, f, IVM_INSERT, 1, row, 6), IVM_OK);
@@ -222,9 +205,7 @@ Test(plan_checkpoint, positions)
     cr_assert_eq(ivm_engine_position(other.engine, bytes, 2, &size, &other.error), IVM_OK);
     cr_assert_eq(size, (size_t)3);
     cr_expect_eq(memcmp(bytes, "p", 2), 0);
-    tape_free(&saved);
-    fixture_close(&it);
-    fixture_close(&other);
+    case_close(&it, &other, &saved);
 }
 
 /* A stream that, once it has rows that follow without the lock, lets another thread push. */
@@ -263,9 +244,7 @@ Test(plan_checkpoint, pushes_while_rows_are_written_are_not_in_it)
     tape saved = { 0 };
     late_tape late = { .it = &it };
     ivm_checkpoint_options options = { .version = IVM_CHECKPOINT_OPTIONS_VERSION, .compression = IVM_COMPRESSION_NONE };
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &saved);
+    case_filled_open(&it, &saved);
     cr_assert_eq(ivm_checkpoint(it.engine, late_write, &late, &options, &it.error), IVM_OK, "%s", it.error.message);
     cr_expect_gt(late.pushed, 5u);
     cr_assert_eq(late.to.size, saved.size);
@@ -299,9 +278,7 @@ Test(plan_checkpoint, rows_that_came_since_come_back_last)
         }
     }
     case_save(&it, &saved);
-    fixture_open(&other);
-    cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
-    case_assert_saved_as(&other, &saved, "restored");
+    case_reopen(&other, &saved);
     const ivm_table *bag = other.engine->tables;
     for (ivm_view *view = other.engine->views; view; view = view->next) {
         cr_expect_eq(view->pending[0].apart, false, "%s", view->name);
@@ -320,9 +297,7 @@ Test(plan_checkpoint, rows_that_came_since_come_back_last)
         free(wanted);
     }
     cr_expect_null(bag->store.indexes);
-    tape_free(&saved);
-    fixture_close(&it);
-    fixture_close(&other);
+    case_close(&it, &other, &saved);
 }
 
 /* ---- Facts -------------------------------------------------------------------------------------------------------------------------------- */
@@ -350,9 +325,7 @@ Test(plan_checkpoint, places_in_time)
             fixture_fact(&it, c, "p", p, "id", IVM_RELY);
         }
         case_save(&it, &saved[when]);
-        fixture_open(&other);
-        cr_assert_eq(case_restore(&other, &saved[when]), IVM_OK, "%s", other.error.message);
-        case_assert_saved_as(&other, &saved[when], "restored");
+        case_reopen(&other, &saved[when]);
         case_push(&it, "c", IVM_INSERT, "1 2");
         case_push(&other, "c", IVM_INSERT, "1 2");
         case_refresh(&it, "v");
@@ -390,20 +363,15 @@ Test(plan_checkpoint, views_of_rows_not_kept_rest_on_the_facts_of_then)
     case_push(&it, "seen", IVM_INSERT, "1,5 2,6 2,6");
     case_push(&it, "d", IVM_INSERT, "2,6");
     case_save(&it, &saved);
-    fixture_open(&other);
-    cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
-    case_assert_saved_as(&other, &saved, "restored");
+    case_reopen(&other, &saved);
     ivm_fact *first = ivm_fact_next(other.engine, NULL), *second = ivm_fact_next(other.engine, first),
              *last = ivm_fact_next(other.engine, second);
     cr_expect_eq(ivm_foreign_key_remove(second, &other.error), IVM_IN_USE);
     cr_expect_eq(ivm_foreign_key_remove(last, &other.error), IVM_OK, "%s", other.error.message);
     case_push(&other, "e", IVM_INSERT, "6,60");
-    ivm_view *v = NULL;
-    cr_assert_eq(ivm_view_find(other.engine, "v", &v, &other.error), IVM_OK);
+    ivm_view *v = fixture_view_find(&other, "v");
     cr_expect_str_eq(fixture_view(&other, v), "2*2,60");
-    tape_free(&saved);
-    fixture_close(&it);
-    fixture_close(&other);
+    case_close(&it, &other, &saved);
 }
 
 /* Rows that a dropped view alone waited for are not written, whether or not they have gone yet: the next push lets them go. */
@@ -425,15 +393,11 @@ Test(plan_checkpoint, rows_that_wait_for_nothing_are_left_out)
     case_push(&it, "seen", IVM_INSERT, "1,5 2,5 3,null");
     cr_assert_eq(ivm_view_drop(w, &it.error), IVM_OK);
     case_save(&it, &saved);
-    fixture_open(&other);
-    cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
-    case_assert_saved_as(&other, &saved, "restored");
+    case_reopen(&other, &saved);
     cr_assert_eq(ivm_batch_create(it.engine, &batch, &it.error), IVM_OK);
     cr_assert_eq(ivm_push_batch(it.engine, batch, NULL, &it.error), IVM_OK);
     case_assert_saved_as(&it, &saved, "let go");
-    tape_free(&saved);
-    fixture_close(&it);
-    fixture_close(&other);
+    case_close(&it, &other, &saved);
 }
 
 /* Of a transient table more may go than came, with undefined results: the engine is saved and comes back all the same. */
@@ -451,15 +415,11 @@ Test(plan_checkpoint, keys_that_went_and_never_came)
     cr_assert_eq(ivm_fact_status(fact, &state, &it.error), IVM_OK);
     cr_expect_eq(state.orphans, 0u);
     case_save(&it, &saved);
-    fixture_open(&other);
-    cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
-    case_assert_saved_as(&other, &saved, "restored");
+    case_reopen(&other, &saved);
     case_push(&other, "p", IVM_INSERT, "9");
     cr_assert_eq(ivm_fact_status(ivm_fact_next(other.engine, NULL), &state, &other.error), IVM_OK);
     cr_expect_eq(state.orphans, 1u);
-    tape_free(&saved);
-    fixture_close(&it);
-    fixture_close(&other);
+    case_close(&it, &other, &saved);
 }
 
 /* ---- Columns that come and go ----------------------------------------------------------------------------------------------------------------- */
@@ -468,15 +428,13 @@ Test(plan_checkpoint, views_over_columns_that_were_others_then)
 {
     fixture it, other;
     tape saved = { 0 };
-    ivm_table *f = NULL;
     case_program_open(&it);
     case_fill(&it);
-    cr_assert_eq(ivm_table_find(it.engine, "f", &f, &it.error), IVM_OK);
+    ivm_table *f = fixture_table_find(&it, "f");
     cr_assert_eq(ivm_view_drop(NULL, &it.error), IVM_INVALID_ARGUMENT);
     static const char *const readers[] = { "left", "anti", "top" }; /* of all columns */
     for (size_t i = 0; i < 3; i++) {
-        ivm_view *view = NULL;
-        cr_assert_eq(ivm_view_find(it.engine, readers[i], &view, &it.error), IVM_OK);
+        ivm_view *view = fixture_view_find(&it, readers[i]);
         cr_assert_eq(ivm_view_drop(view, &it.error), IVM_OK);
     }
     fixture_make(&it, "bools", ivm_plan_project(ivm_plan_filter(scan_of("f", "g"), ivm_column("g.b")), "g.n, b"));
@@ -487,17 +445,14 @@ Test(plan_checkpoint, views_over_columns_that_were_others_then)
     cr_assert_eq(ivm_table_column_add(f, &(ivm_column_definition){ "x", IVM_DATE, false }, &it.error), IVM_OK, "%s", it.error.message);
     fixture_make(&it, "dates", ivm_plan_project(scan_of("f", NULL), "x, n, x2"));
     case_save(&it, &saved);
-    fixture_open(&other);
-    cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
-    case_assert_saved_as(&other, &saved, "renamed");
+    case_reopen(&other, &saved);
     fixture *both[] = { &it, &other };
     char *rows[2][2];
     for (int i = 0; i < 2; i++) {
         case_push(both[i], "f", IVM_INSERT, "20,1,3,2.5,1.00,true,2026-05-05");
         static const char *const names[] = { "bools", "dates" };
         for (int v = 0; v < 2; v++) {
-            ivm_view *view = NULL;
-            cr_assert_eq(ivm_view_find(both[i]->engine, names[v], &view, &both[i]->error), IVM_OK);
+            ivm_view *view = fixture_view_find(both[i], names[v]);
             rows[i][v] = strdup(fixture_view(both[i], view));
         }
     }
@@ -508,7 +463,5 @@ Test(plan_checkpoint, views_over_columns_that_were_others_then)
     }
     case_save(&it, &saved);
     case_assert_saved_as(&other, &saved, "gone on");
-    tape_free(&saved);
-    fixture_close(&it);
-    fixture_close(&other);
+    case_close(&it, &other, &saved);
 }

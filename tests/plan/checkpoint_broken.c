@@ -6,43 +6,17 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- Streams that are wrong ------------------------------------------------------------------------------------------------------------------- */
 
-/* An engine that holds something else, and what it is saved as. */
-typedef struct victim {
-    fixture it;
-    tape own;
-    char *rows;
-} victim;
-
 static void victim_open(victim *one)
 {
-    *one = (victim){ 0 };
     case_program_open(&one->it);
     case_push(&one->it, "d", IVM_INSERT, "5,five,null");
     case_push(&one->it, "f", IVM_INSERT, "1,5,1,1,1,true");
-    case_save(&one->it, &one->own);
-    one->rows = case_contents(&one->it);
-}
-
-static void victim_check(victim *one, const char *what)
-{
-    case_assert_saved_as(&one->it, &one->own, what);
-    char *rows = case_contents(&one->it);
-    cr_assert_str_eq(rows, one->rows);
-    free(rows);
-}
-
-static void victim_close(victim *one)
-{
-    victim_check(one, "at the end");
-    free(one->rows);
-    tape_free(&one->own);
-    fixture_close(&one->it);
+    victim_hold(one, case_contents);
 }
 
 /* One byte of the stream damaged, then the stream cut before it. */
@@ -70,9 +44,7 @@ static void damage_all(ivm_compression compression)
     fixture it, empty;
     tape saved = { 0 }, whole = { 0 };
     victim one;
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &whole);
+    case_filled_open(&it, &whole);
     ivm_status made = case_save_as(&it, &saved, compression);
     fixture_close(&it);
     if (made == IVM_UNSUPPORTED) { /* a build without zstd */
@@ -150,9 +122,7 @@ Test(plan_checkpoint_broken, nothing_behind_the_end_is_read)
 {
     fixture it;
     tape saved = { 0 };
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &saved);
+    case_filled_open(&it, &saved);
     size_t size = saved.size;
     cr_assert_eq(tape_write(&saved, "next", 4), IVM_OK);
     cr_assert_eq(case_restore(&it, &saved), IVM_OK, "%s", it.error.message);
@@ -166,9 +136,7 @@ Test(plan_checkpoint_broken, any_call_of_the_stream_may_fail)
     fixture it;
     tape saved = { 0 }, broken = { 0 };
     victim one;
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &saved);
+    case_filled_open(&it, &saved);
     for (uint64_t n = 1; n <= saved.calls; n++) {
         broken.fails_at = n;
         cr_assert_eq(case_save_as(&it, &broken, IVM_COMPRESSION_NONE), IVM_IO, "call %lu", (unsigned long)n);
@@ -198,9 +166,7 @@ Test(plan_checkpoint_broken, memory_may_end_at_any_call)
     fixture it;
     tape saved = { 0 }, again = { 0 };
     victim one;
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &saved);
+    case_filled_open(&it, &saved);
     for (uint64_t n = 1, done = 0; !done; n++) {
         test_allocator_arm(&it.allocator, n);
         ivm_status status = case_save_as(&it, &again, IVM_COMPRESSION_NONE);
@@ -210,32 +176,9 @@ Test(plan_checkpoint_broken, memory_may_end_at_any_call)
     }
     case_assert_saved_as(&it, &saved, "after failed calls");
     victim_open(&one);
-    for (uint64_t n = 1, done = 0; !done; n++) {
-        test_allocator_arm(&one.it.allocator, n);
-        ivm_status status = case_restore(&one.it, &saved);
-        done = !test_allocator_disarm(&one.it.allocator);
-        if (!done && status == IVM_OK) { /* some memory can be done without */
-            case_assert_saved_as(&one.it, &saved, "restored with less");
-            cr_assert_eq(case_restore(&one.it, &one.own), IVM_OK);
-        } else if (!done) {
-            cr_assert_eq(status, IVM_OUT_OF_MEMORY, "%s: %s", ivm_status_name(status), one.it.error.message);
-        }
-        if (n % 64 == 0) {
-            victim_check(&one, "out of memory");
-        }
-    }
-    case_assert_saved_as(&one.it, &saved, "restored at last");
-    cr_assert_eq(case_restore(&one.it, &one.own), IVM_OK);
+    victim_starve(&one, case_restore_tape, &saved, &saved);
     victim_close(&one);
-    for (uint64_t n = 1, done = 0; !done; n++) {
-        fixture empty;
-        fixture_open(&empty);
-        test_allocator_arm(&empty.allocator, n);
-        ivm_status status = case_restore(&empty, &saved);
-        done = !test_allocator_disarm(&empty.allocator);
-        cr_assert(status == IVM_OK || (status == IVM_OUT_OF_MEMORY && !done), "%s: %s", ivm_status_name(status), empty.error.message);
-        fixture_close(&empty);
-    }
+    empty_starve(case_restore_tape, &saved, 1);
     tape_free(&saved);
     tape_free(&again);
     fixture_close(&it);
@@ -245,9 +188,7 @@ Test(plan_checkpoint_broken, callbacks_may_not_call_the_engine)
 {
     fixture it;
     tape saved = { 0 }, quiet = { 0 };
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &quiet);
+    case_filled_open(&it, &quiet);
     saved.called = it.engine;
     saved.viewed = it.engine->views;
     case_save(&it, &saved);

@@ -111,9 +111,3 @@ void bytes_copy(tape *to, const tape *from)
     to->size = from->size;
     memcpy(to->bytes, from->bytes, from->size);
 }
-
-uint64_t bytes_random(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return *state >> 33;
-}

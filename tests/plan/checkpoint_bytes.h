@@ -20,6 +20,5 @@ void bytes_splice(tape *it, bytes_block at, size_t place, size_t out, size_t in)
 /* Every hash, the fingerprint and the numbers in the end block are made those of what is there. */
 void bytes_rehash(tape *it);
 void bytes_copy(tape *to, const tape *from);
-uint64_t bytes_random(uint64_t *state);
 
 #endif

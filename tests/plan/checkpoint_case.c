@@ -106,6 +106,20 @@ void case_assert_saved_as(fixture *it, const tape *wanted, const char *what)
     tape_free(&got);
 }
 
+void case_reopen(fixture *other, tape *saved)
+{
+    fixture_open(other);
+    cr_assert_eq(case_restore(other, saved), IVM_OK, "%s", other->error.message);
+    case_assert_saved_as(other, saved, "restored");
+}
+
+void case_close(fixture *it, fixture *other, tape *saved)
+{
+    tape_free(saved);
+    fixture_close(it);
+    fixture_close(other);
+}
+
 /* ---- A program with something of everything ------------------------------------------------------------------------------------------------- */
 
 void case_declare(fixture *it)
@@ -215,15 +229,13 @@ ivm_view *case_views_declare(fixture *it)
 
 void case_push(fixture *it, const char *table, ivm_change change, const char *rows)
 {
-    ivm_table *found = NULL;
-    cr_assert_eq(ivm_table_find(it->engine, table, &found, &it->error), IVM_OK);
+    ivm_table *found = fixture_table_find(it, table);
     cr_assert_eq(fixture_push(it, found, change, rows), IVM_OK, "%s: %s", table, it->error.message);
 }
 
 void case_refresh(fixture *it, const char *name)
 {
-    ivm_view *view = NULL;
-    cr_assert_eq(ivm_view_find(it->engine, name, &view, &it->error), IVM_OK);
+    ivm_view *view = fixture_view_find(it, name);
     cr_assert_eq(ivm_refresh_view(view, NULL, &it->error), IVM_OK, "%s", it->error.message);
 }
 
@@ -280,7 +292,22 @@ void case_program_open(fixture *it)
     case_views_declare(it);
 }
 
-/* All views' rows as one text, which the caller frees. */
+void case_filled_open(fixture *it, tape *saved)
+{
+    case_program_open(it);
+    case_fill(it);
+    case_save(it, saved);
+}
+
+tape case_filled(void)
+{
+    fixture it;
+    tape saved = { 0 };
+    case_filled_open(&it, &saved);
+    fixture_close(&it);
+    return saved;
+}
+
 char *case_contents(fixture *it)
 {
     static const char *const names[] = { "joined",      "totals",    "floats",   "left",          "anti",    "names",
@@ -289,9 +316,100 @@ char *case_contents(fixture *it)
                                          "past totals", "sure rows", "deferred", "deferred more", "beside" };
     char *text = calloc(1, 1 << 20);
     for (size_t i = 0; i < VIEWS; i++) {
-        ivm_view *view = NULL;
-        cr_assert_eq(ivm_view_find(it->engine, names[i], &view, &it->error), IVM_OK);
+        ivm_view *view = fixture_view_find(it, names[i]);
         sprintf(text + strlen(text), "%s: %s\n", names[i], fixture_view(it, view));
     }
     return text;
+}
+
+/* ---- Calls that may fail -------------------------------------------------------------------------------------------------------------------- */
+
+ivm_status case_push_all(fixture *it, void *none)
+{
+    ivm_table *d = fixture_table_find(it, "d"), *f = fixture_table_find(it, "f"), *bag = fixture_table_find(it, "bag");
+    ivm_table *plain = fixture_table_find(it, "plain"), *seen = fixture_table_find(it, "seen");
+    ivm_batch *batch;
+    (void)none;
+    cr_assert_eq(ivm_batch_create(it->engine, &batch, &it->error), IVM_OK);
+    for (int64_t i = 0; i < 40; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "a text of some length, number %d", (int)i);
+        ivm_batch_insert(batch, d, ivm_int64(100 + i), ivm_string(text), ivm_date((int32_t)i));
+        ivm_batch_upsert(batch, f, ivm_int64(i), ivm_int64(90 + i), ivm_int64(i % 7), ivm_float64(1.0 / (double)(i + 1)), ivm_null(),
+                         ivm_bool(i % 2));
+        ivm_batch_row(batch, bag, IVM_WEIGHTED, i % 3 - 1, IVM_VALUES(ivm_int64(100 + i), ivm_int64(i)));
+        ivm_batch_insert(batch, plain, ivm_string(text + i % 8), ivm_timestamp(i));
+        ivm_batch_insert(batch, seen, ivm_int64(95 + i), ivm_int64(i));
+    }
+    return ivm_push_batch(it->engine, batch, NULL, &it->error);
+}
+
+ivm_status case_refresh_named(fixture *it, void *name)
+{
+    return ivm_refresh_view(fixture_view_find(it, name), NULL, &it->error);
+}
+
+ivm_status case_restore_tape(fixture *it, void *from)
+{
+    return case_restore(it, from);
+}
+
+/* ---- Engines that are given what is wrong --------------------------------------------------------------------------------------------------- */
+
+void victim_hold(victim *one, char *(*contents)(fixture *it))
+{
+    one->own = (tape){ 0 };
+    one->contents = contents;
+    case_save(&one->it, &one->own);
+    one->rows = contents(&one->it);
+}
+
+void victim_check(victim *one, const char *what)
+{
+    case_assert_saved_as(&one->it, &one->own, what);
+    char *rows = one->contents(&one->it);
+    cr_assert_str_eq(rows, one->rows);
+    free(rows);
+}
+
+void victim_close(victim *one)
+{
+    victim_check(one, "at the end");
+    free(one->rows);
+    tape_free(&one->own);
+    fixture_close(&one->it);
+}
+
+void victim_starve(victim *one, call *restore, void *from, const tape *whole)
+{
+    for (uint64_t n = 1, done = 0; !done; n++) {
+        test_allocator_arm(&one->it.allocator, n);
+        ivm_status status = restore(&one->it, from);
+        done = !test_allocator_disarm(&one->it.allocator);
+        if (!done && status == IVM_OK) { /* some memory can be done without */
+            case_assert_saved_as(&one->it, whole, "restored with less");
+            cr_assert_eq(case_restore(&one->it, &one->own), IVM_OK);
+        } else if (!done) {
+            cr_assert_eq(status, IVM_OUT_OF_MEMORY, "%s: %s", ivm_status_name(status), one->it.error.message);
+        }
+        if (n % 64 == 0) {
+            victim_check(one, "out of memory");
+        }
+    }
+    case_assert_saved_as(&one->it, whole, "restored at last");
+    cr_assert_eq(case_restore(&one->it, &one->own), IVM_OK);
+}
+
+void empty_starve(call *restore, void *from, uint64_t stride)
+{
+    for (uint64_t n = 1, done = 0; !done; n += stride) {
+        fixture empty;
+        fixture_open(&empty);
+        test_allocator_arm(&empty.allocator, n);
+        ivm_status status = restore(&empty, from);
+        done = !test_allocator_disarm(&empty.allocator);
+        cr_assert(status == IVM_OK || (status == IVM_OUT_OF_MEMORY && !done), "%s: %s", ivm_status_name(status), empty.error.message);
+        cr_assert(status == IVM_OK || !ivm_fact_next(empty.engine, NULL));
+        fixture_close(&empty);
+    }
 }

@@ -129,9 +129,7 @@ static void program_tables(fixture *it, vary otherwise)
 
 static void program_facts(fixture *it, vary otherwise)
 {
-    ivm_table *p = NULL, *c = NULL;
-    cr_assert_eq(ivm_table_find(it->engine, "p", &p, &it->error), IVM_OK);
-    cr_assert_eq(ivm_table_find(it->engine, "c", &c, &it->error), IVM_OK);
+    ivm_table *p = fixture_table_find(it, "p"), *c = fixture_table_find(it, "c");
     fixture_fact(it, c, otherwise == FACT_ORDER ? "b" : "a", p, "id", IVM_RELY);
     if (otherwise != FACT_LESS) {
         bool a = otherwise == FACT_ORDER || otherwise == FACT_COLUMN;

@@ -24,21 +24,17 @@ static void pair_open(pair *both, void (*declare)(fixture *))
     declare(&both->other);
 }
 
-static void pair_save(pair *both)
+/* The first one's stream with a section of the other's. */
+static void transplant(pair *both, uint32_t kind, uint32_t ordinal)
 {
     case_save(&both->it, &both->own);
     case_save(&both->other, &both->others);
-}
-
-/* The first one's stream with a section of the other's. */
-static void transplant(pair *both, uint32_t kind, uint32_t ordinal, uint32_t part)
-{
-    bytes_block from = bytes_find(&both->others, kind, ordinal, part), to = bytes_find(&both->own, kind, ordinal, part);
+    bytes_block from = bytes_find(&both->others, kind, ordinal, 0), to = bytes_find(&both->own, kind, ordinal, 0);
     bytes_splice(&both->own, to, 0, to.size, from.size);
     memcpy(both->own.bytes + to.from, both->others.bytes + from.from, from.size);
 }
 
-/* What was made of the first one's stream is refused, by it and by an empty engine, with this in the message. */
+/* What was made of the first one's stream is refused, by it and by an empty engine, with this in the message. Closes both. */
 static void refused(pair *both, const char *part)
 {
     tape before = { 0 }, nothing = { 0 };
@@ -55,10 +51,6 @@ static void refused(pair *both, const char *part)
     fixture_close(&empty);
     tape_free(&before);
     tape_free(&nothing);
-}
-
-static void pair_close(pair *both)
-{
     tape_free(&both->own);
     tape_free(&both->others);
     fixture_close(&both->it);
@@ -87,10 +79,8 @@ static void pending_case(const char *pending, ivm_change change, const char *par
     }
     case_push(&both.it, "b", IVM_INSERT, "3");
     case_push(&both.other, "b", change, pending);
-    pair_save(&both);
-    transplant(&both, IVM__SECTION_PENDING, 0, 0);
+    transplant(&both, IVM__SECTION_PENDING, 0);
     refused(&both, part);
-    pair_close(&both);
 }
 
 Test(plan_checkpoint_crafted, pending_rows_that_are_not_there)
@@ -112,10 +102,8 @@ Test(plan_checkpoint_crafted, pending_rows_that_came_and_are_not_there)
     case_refresh(&both.other, "v");
     case_push(&both.other, "b", IVM_INSERT, "4");
     case_push(&both.other, "b", IVM_DELETE, "9");
-    pair_save(&both);
-    transplant(&both, IVM__SECTION_PENDING, 0, 0);
+    transplant(&both, IVM__SECTION_PENDING, 0);
     refused(&both, "pending 0.0, row 0: view v: what was in b before it cannot be");
-    pair_close(&both);
 }
 
 static void keyed_case(const char *now, const char *before, const char *after, uint32_t row)
@@ -128,11 +116,9 @@ static void keyed_case(const char *now, const char *before, const char *after, u
     case_refresh(&both.it, "w");
     case_refresh(&both.other, "w");
     case_push(&both.other, "k", IVM_UPSERT, after);
-    pair_save(&both);
-    transplant(&both, IVM__SECTION_PENDING, 1, 0);
+    transplant(&both, IVM__SECTION_PENDING, 1);
     snprintf(part, sizeof part, "pending 1.0, row %u: view w: what was in k before it cannot be", row);
     refused(&both, part);
-    pair_close(&both);
 }
 
 /* Pending are -(1, a) and +(1, b). */
@@ -152,10 +138,8 @@ Test(plan_checkpoint_crafted, a_key_that_had_two_rows)
     case_refresh(&both.it, "w");
     case_refresh(&both.other, "w");
     case_push(&both.other, "k", IVM_DELETE_KEY, "1");
-    pair_save(&both);
-    transplant(&both, IVM__SECTION_PENDING, 1, 0);
+    transplant(&both, IVM__SECTION_PENDING, 1);
     refused(&both, "pending 1.0, row 0: view w: what was in k before it cannot be");
-    pair_close(&both);
 }
 
 /* Two rows of one key that is not there: both would have been before. */
@@ -166,15 +150,13 @@ Test(plan_checkpoint_crafted, a_key_that_had_two_rows_which_both_went)
     case_push(&both.other, "k", IVM_INSERT, "1,a 2,b");
     case_refresh(&both.other, "w");
     case_push(&both.other, "k", IVM_DELETE_KEY, "1 2");
-    pair_save(&both);
-    transplant(&both, IVM__SECTION_PENDING, 1, 0);
+    transplant(&both, IVM__SECTION_PENDING, 1);
     bytes_block at = bytes_find(&both.own, IVM__SECTION_PENDING, 1, 0);
     uint8_t *ids = both.own.bytes + at.from + 2 + 1 + 2 * 8 + 1; /* rows, tag and weights, the column's tag */
     cr_assert_eq(ids[0], 1);
     cr_assert_eq(ids[8], 2);
     ids[8] = 1;
     refused(&both, "pending 1.0, row 0: view w: what was in k before it cannot be");
-    pair_close(&both);
 }
 
 /* ---- Facts ------------------------------------------------------------------------------------------------------------------------------------ */
@@ -205,10 +187,8 @@ static void fact_case(const char *table, const char *own, const char *others, ui
         case_push(each[i], "g", IVM_INSERT, "1");
         case_push(each[i], table, IVM_INSERT, i ? others : own);
     }
-    pair_save(&both);
-    transplant(&both, kind, ordinal, 0);
+    transplant(&both, kind, ordinal);
     refused(&both, part);
-    pair_close(&both);
 }
 
 Test(plan_checkpoint_crafted, keys_that_wait_and_are_not_awaited)
@@ -228,10 +208,8 @@ Test(plan_checkpoint_crafted, keys_of_rows_not_kept_that_contradict_each_other)
     case_push(&both.other, "p", IVM_INSERT, "1 2");
     case_push(&both.it, "t", IVM_INSERT, "1 3");
     case_push(&both.other, "t", IVM_INSERT, "1 3"); /* 3 waits */
-    pair_save(&both);
-    transplant(&both, IVM__SECTION_TRACK, 2, 0);
+    transplant(&both, IVM__SECTION_TRACK, 2);
     refused(&both, lost);
-    pair_close(&both);
 }
 
 Test(plan_checkpoint_crafted, children_of_an_enforced_fact_without_parents)
@@ -241,10 +219,8 @@ Test(plan_checkpoint_crafted, children_of_an_enforced_fact_without_parents)
     case_push(&both.it, "p", IVM_INSERT, "1 2 3");
     case_push(&both.it, "e", IVM_INSERT, "1 3");
     case_push(&both.other, "p", IVM_INSERT, "1 2");
-    pair_save(&both);
-    transplant(&both, IVM__SECTION_ROWS, 0, 0);
+    transplant(&both, IVM__SECTION_ROWS, 0);
     refused(&both, "rows 2: table e: a row refers through (p) to key (3), which is not in p");
-    pair_close(&both);
 }
 
 Test(plan_checkpoint_crafted, keys_held_of_an_enforced_fact_without_parents)
@@ -255,10 +231,8 @@ Test(plan_checkpoint_crafted, keys_held_of_an_enforced_fact_without_parents)
     case_push(&both.it, "u", IVM_INSERT, "1");
     case_push(&both.other, "p", IVM_INSERT, "1 2 3");
     case_push(&both.other, "u", IVM_INSERT, "1 3");
-    pair_save(&both);
-    transplant(&both, IVM__SECTION_TRACK, 3, 0);
+    transplant(&both, IVM__SECTION_TRACK, 3);
     refused(&both, "track 3: table u: keys are said to wait or to be held that are not, or cannot be so through");
-    pair_close(&both);
 }
 
 Test(plan_checkpoint_crafted, keys_that_wait_for_a_parent_that_is_there)
@@ -268,10 +242,8 @@ Test(plan_checkpoint_crafted, keys_that_wait_for_a_parent_that_is_there)
     case_push(&both.it, "g", IVM_INSERT, "1 7");
     case_push(&both.it, "s", IVM_INSERT, "1");
     case_push(&both.other, "s", IVM_INSERT, "7");
-    pair_save(&both);
-    transplant(&both, IVM__SECTION_TRACK, 4, 0);
+    transplant(&both, IVM__SECTION_TRACK, 4);
     refused(&both, "track 4: table s: keys are said to wait");
-    pair_close(&both);
 }
 
 Test(plan_checkpoint_crafted, rows_kept_that_wait_for_nothing)
@@ -284,10 +256,8 @@ Test(plan_checkpoint_crafted, rows_kept_that_wait_for_nothing)
         case_push(&both.it, "g", IVM_INSERT, "1");
         case_push(&both.it, i ? "s" : "c", IVM_INSERT, "1");
         case_push(&both.other, "s", IVM_INSERT, "7");
-        pair_save(&both);
-        transplant(&both, IVM__SECTION_ROWS, 6, 0);
+        transplant(&both, IVM__SECTION_ROWS, 6);
         refused(&both, parts[i]);
-        pair_close(&both);
     }
 }
 
@@ -313,7 +283,7 @@ static void kept_case(uint32_t view, size_t payload, const void *bytes, size_t s
     pair_open(&both, views);
     case_push(&both.it, "a", IVM_INSERT, "1");
     case_push(&both.it, "b", IVM_INSERT, "1 1");
-    pair_save(&both);
+    case_save(&both.it, &both.own);
     bytes_block at = bytes_first(&both.own);
     while (at.kind != IVM__SECTION_KEPT || at.ordinal != view) {
         at = bytes_next(&both.own, at);
@@ -321,7 +291,6 @@ static void kept_case(uint32_t view, size_t payload, const void *bytes, size_t s
     cr_assert_eq(at.size, 12 + payload + 2);
     memcpy(both.own.bytes + at.from + 12, bytes, size);
     refused(&both, part);
-    pair_close(&both);
 }
 
 Test(plan_checkpoint_crafted, groups_that_cannot_be)
@@ -353,11 +322,10 @@ Test(plan_checkpoint_crafted, two_rows_of_one_key)
     pair both;
     pair_open(&both, bag_and_deferred);
     case_push(&both.it, "k", IVM_INSERT, "1,a 2,b");
-    pair_save(&both);
+    case_save(&both.it, &both.own);
     bytes_block at = bytes_find(&both.own, IVM__SECTION_ROWS, 1, 0);
     uint8_t *ids = both.own.bytes + at.from + 2 + 1 + 1; /* rows, the weights' tag, the column's */
     cr_assert_eq(ids[8], 2);
     ids[8] = 1;
     refused(&both, "a row that is not greater than the one before, in block");
-    pair_close(&both);
 }

@@ -1,11 +1,10 @@
 /* Streams with right hashes that say what no engine would: made by spoiling one that was written, and hashing it again. Each is corrupt, and says of
  * what section, or is what an engine can hold, which saves it as the same bytes and goes on: nothing ends in an assertion, in memory that is not its own, or in an engine half restored. */
 #include "checkpoint_bytes.h"
+#include "random.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define RANDOM_SPOILT 6000u
@@ -14,8 +13,7 @@
 
 static void try_push(fixture *it, const char *table, ivm_change change, const char *rows)
 {
-    ivm_table *found = NULL;
-    cr_assert_eq(ivm_table_find(it->engine, table, &found, &it->error), IVM_OK);
+    ivm_table *found = fixture_table_find(it, table);
     (void)fixture_push(it, found, change, rows);
 }
 
@@ -45,8 +43,7 @@ static void go_on_somehow(fixture *it)
     try_push(it, "seen", IVM_INSERT, "9,1 8,1");
     try_push(it, "h", IVM_INSERT, "5,five");
     for (size_t i = 0; i < sizeof deferred / sizeof *deferred; i++) {
-        ivm_view *view = NULL;
-        cr_assert_eq(ivm_view_find(it->engine, deferred[i], &view, &it->error), IVM_OK);
+        ivm_view *view = fixture_view_find(it, deferred[i]);
         it->error.status = ivm_refresh_view(view, NULL, &it->error);
     }
     try_push(it, "kept", IVM_DELETE, "1,2,0.5 3,8,99.0");
@@ -119,13 +116,8 @@ static void trial_run(trial *one, size_t nth)
 
 Test(plan_checkpoint_hostile, every_byte_spoilt_under_right_hashes, .timeout = 500)
 {
-    fixture it;
-    tape saved = { 0 };
     trial one;
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &saved);
-    fixture_close(&it);
+    tape saved = case_filled();
     trial_open(&one);
     size_t spoilt = 0;
     for (bytes_block at = bytes_first(&saved); at.kind; at = bytes_next(&saved, at)) {
@@ -152,13 +144,13 @@ static void spoil(tape *it, uint64_t *random)
         count += at.size > 0;
     }
     cr_assert_gt(count, 0u);
-    bytes_block at = blocks[bytes_random(random) % (count ? count : 1)];
-    size_t where = at.from + bytes_random(random) % at.size, left = at.from + at.size - where;
-    size_t size = 1 + bytes_random(random) % 16;
+    bytes_block at = blocks[random_short(random) % (count ? count : 1)];
+    size_t where = at.from + random_short(random) % at.size, left = at.from + at.size - where;
+    size_t size = 1 + random_short(random) % 16;
     size = size < left ? size : left;
-    switch (bytes_random(random) % 6) {
+    switch (random_short(random) % 6) {
     case 0:
-        it->bytes[where] = (uint8_t)bytes_random(random);
+        it->bytes[where] = (uint8_t)random_short(random);
         break;
     case 1:
         memset(it->bytes + where, 0, size);
@@ -167,7 +159,7 @@ static void spoil(tape *it, uint64_t *random)
         memset(it->bytes + where, 0xff, size);
         break;
     case 3: /* other bytes of the stream */
-        memmove(it->bytes + where, it->bytes + bytes_random(random) % (it->size - size), size);
+        memmove(it->bytes + where, it->bytes + random_short(random) % (it->size - size), size);
         break;
     case 4:
         bytes_splice(it, at, where - at.from, 0, size);
@@ -179,18 +171,13 @@ static void spoil(tape *it, uint64_t *random)
 
 Test(plan_checkpoint_hostile, bytes_spoilt_at_random_under_right_hashes, .timeout = 500)
 {
-    fixture it;
-    tape saved = { 0 };
     trial one;
     uint64_t random = 20260730;
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &saved);
-    fixture_close(&it);
+    tape saved = case_filled();
     trial_open(&one);
     for (size_t n = 0; n < RANDOM_SPOILT; n++) {
         bytes_copy(&one.spoilt, &saved);
-        for (uint64_t times = 1 + bytes_random(&random) % 3; times > 0; times--) {
+        for (uint64_t times = 1 + random_short(&random) % 3; times > 0; times--) {
             spoil(&one.spoilt, &random);
         }
         trial_run(&one, n);
@@ -204,20 +191,16 @@ Test(plan_checkpoint_hostile, bytes_spoilt_at_random_under_right_hashes, .timeou
 /* Into an engine that has no catalog, which is made from spoilt bytes, too. */
 Test(plan_checkpoint_hostile, catalogs_spoilt_under_right_hashes, .timeout = 500)
 {
-    fixture it;
-    tape saved = { 0 }, spoilt = { 0 }, again = { 0 };
+    tape spoilt = { 0 }, again = { 0 };
     uint64_t random = 7;
     size_t taken = 0;
-    case_program_open(&it);
-    case_fill(&it);
-    case_save(&it, &saved);
-    fixture_close(&it);
+    tape saved = case_filled();
     bytes_block catalog = bytes_find(&saved, IVM__SECTION_CATALOG, 0, 0);
     for (size_t n = 0; n < catalog.size; n++) {
         fixture empty;
         bytes_copy(&spoilt, &saved);
         spoilt.bytes[catalog.from + n] =
-            n % 3 == 0 ? (uint8_t)bytes_random(&random) : (uint8_t)(spoilt.bytes[catalog.from + n] ^ (1 << n % 8));
+            n % 3 == 0 ? (uint8_t)random_short(&random) : (uint8_t)(spoilt.bytes[catalog.from + n] ^ (1 << n % 8));
         bytes_rehash(&spoilt);
         fixture_open(&empty);
         ivm_status status = case_restore(&empty, &spoilt);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "checkpoint_case.h"
+#include "random.h"
 
 static fixture fixtures[2], *tested = fixtures;
 static ivm_table *fact, *dim;
@@ -13,10 +14,7 @@ static int made; /* columns so far */
 
 static uint64_t draw(uint64_t below)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state % below;
+    return random_next(&random_state) % below;
 }
 
 static void tell_seed(void)
@@ -180,8 +178,8 @@ static void reopen(ivm_view **views)
     fixture_close(tested);
     tested = other;
     tape_free(&saved);
-    cr_assert_eq(ivm_table_find(tested->engine, "d", &dim, NULL), IVM_OK);
-    cr_assert_eq(ivm_table_find(tested->engine, "f", &fact, NULL), IVM_OK);
+    dim = fixture_table_find(tested, "d");
+    fact = fixture_table_find(tested, "f");
     for (int i = 0; i < PLANS; i++) {
         const char name[] = { 'v', (char)('0' + i), 0 };
         cr_assert_eq(ivm_view_find(tested->engine, name, &views[i], NULL), IVM_OK);

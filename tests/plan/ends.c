@@ -2,7 +2,6 @@
  * not. Weights and counts end with int64, sums of int64 too, decimals with 38 digits; what adds them up has 128 bits and more. */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "fixture.h"

@@ -2,10 +2,13 @@
 #include "explain_case.h"
 
 #include <criterion/criterion.h>
-#include <stdio.h>
 
 ivm_table *day;
 ivm_view *star;
+
+const char explain_legend[] =
+    "delta = a leaf's change, the first of a term drives it; old = the leaf before the step, cur = after it, both with\n"
+    "the rows set aside; sign - = what other terms counted twice is taken off (Moebius)\n";
 
 char *explain(ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format)
 {

@@ -25,6 +25,8 @@ ivm_plan *star_plan(void);
 /* A fact to the parent's id, relied on. */
 ivm_fact *declare(ivm_table *child, const char *columns, ivm_table *parent);
 void set_planner(ivm_fk_pruning pruning, ivm_join_rule rule, bool skip_empty);
+/* Behind the terms of a text. */
+extern const char explain_legend[];
 /* The text, which the caller frees with ivm_text_free(). */
 char *explain(ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format);
 /* The JSON, with everything checked that can be without knowing what it is about: leaves, facts, counts and masks, terms. The options of

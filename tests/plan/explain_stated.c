@@ -2,7 +2,6 @@
 #include "explain_case.h"
 
 #include <criterion/criterion.h>
-#include <stdio.h>
 
 TestSuite(plan_explain_stated, .init = star_open, .fini = star_close);
 

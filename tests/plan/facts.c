@@ -200,8 +200,7 @@ Test(plan_facts, a_cycle_of_two_tables_gives_two)
 {
     declare(child, "a", parent, "k");
     declare(parent, "l", fixture_table(&it, "d", "k int64; l int64", "k"), "k");
-    ivm_table *d = NULL;
-    cr_assert_eq(ivm_table_find(it.engine, "d", &d, &it.error), IVM_OK);
+    ivm_table *d = fixture_table_find(&it, "d");
     declare(d, "l", parent, "k");
     ivm_plan *join = ivm_plan_join(scan_of("p", NULL), scan_of("d", NULL), "p.l = d.k, d.l = p.k");
     cr_assert_str_eq(edges_of(join), "0>1 p.l=d.k; 1>0 d.l=p.k");

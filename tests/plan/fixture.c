@@ -53,6 +53,20 @@ ivm_table *fixture_table(fixture *it, const char *name, const char *columns, con
     return fixture_table_like(it, name, columns, &(ivm_table_options){ .key = key });
 }
 
+ivm_table *fixture_table_find(fixture *it, const char *name)
+{
+    ivm_table *table = NULL;
+    cr_assert_eq(ivm_table_find(it->engine, name, &table, &it->error), IVM_OK, "%s", it->error.message);
+    return table;
+}
+
+ivm_view *fixture_view_find(fixture *it, const char *name)
+{
+    ivm_view *view = NULL;
+    cr_assert_eq(ivm_view_find(it->engine, name, &view, &it->error), IVM_OK, "%s", it->error.message);
+    return view;
+}
+
 ivm_status fixture_check(fixture *it, ivm_plan *plan, ivm__node **node)
 {
     if (!plan) {

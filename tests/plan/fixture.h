@@ -18,6 +18,9 @@ void fixture_close(fixture *it);
 ivm_table *fixture_table(fixture *it, const char *name, const char *columns, const char *key);
 /* The same with all other options of `like`. */
 ivm_table *fixture_table_like(fixture *it, const char *name, const char *columns, const ivm_table_options *like);
+/* By name; they must be there. */
+ivm_table *fixture_table_find(fixture *it, const char *name);
+ivm_view *fixture_view_find(fixture *it, const char *name);
 
 /* Frees the plan and the cause a builder left, if it is NULL. */
 ivm_status fixture_check(fixture *it, ivm_plan *plan, ivm__node **node);

@@ -1,31 +1,12 @@
 /* Plans from JSON: what is read, what is refused with which code, and that nothing is left of what was refused. */
-#include "build.h"
-
-#include "allocator.h"
+#include "builder_case.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <jansson.h>
 #include <stdlib.h>
 
-static test_allocator allocator;
-static ivm_allocator usual;
-
-static void count_memory(void)
-{
-    test_allocator_init(&allocator);
-    usual = ivm__builder_memory.allocator;
-    ivm__builder_memory.allocator = test_allocator_functions(&allocator);
-}
-
-static void nothing_is_left(void)
-{
-    ivm__builder_memory.allocator = usual;
-    cr_expect(test_allocator_is_clean(&allocator), "%ld blocks left, %lu faults", (long)allocator.blocks, (unsigned long)allocator.faults);
-    cr_expect_eq(ivm__builder_cause_exchange((ivm_error)IVM_ERROR_INIT).status, IVM_OK, "a cause is left");
-}
-
-TestSuite(plan_json, .init = count_memory, .fini = nothing_is_left);
+TestSuite(plan_json, .init = builder_count, .fini = builder_assert_nothing);
 
 /* JSON is written here with ' for ". */
 static char *quoted(const char *text)
@@ -59,7 +40,7 @@ static void refuses(const char *text, ivm_status status, const char *part)
     cr_expect_eq(error.status, status);
     cr_expect_not_null(strstr(error.message, part), "%s: \"%s\" is not in \"%s\"", text, part, error.message);
     cr_expect_null(plan);
-    cr_expect_eq(allocator.blocks, 0, "%s: blocks left", text);
+    cr_expect_eq(builder_allocator.blocks, 0, "%s: blocks left", text);
 }
 
 #define T "{'op': 'scan', 'table': 't'}"
@@ -502,11 +483,11 @@ Test(plan_json, the_nth_allocation_failing_leaves_nothing)
         char *json = quoted(EVERYTHING);
         ivm_plan *plan = NULL;
         ivm_error error = IVM_ERROR_INIT;
-        test_allocator_arm(&allocator, n);
+        test_allocator_arm(&builder_allocator, n);
         ivm_status status = ivm_plan_from_json(json, strlen(json), &plan, &error);
-        done = !test_allocator_disarm(&allocator);
+        done = !test_allocator_disarm(&builder_allocator);
         cr_assert_eq(status, done ? IVM_OK : IVM_OUT_OF_MEMORY, "call %u: %s", (unsigned)n, error.message);
-        cr_assert(done || (!plan && allocator.blocks == 0), "call %u", (unsigned)n);
+        cr_assert(done || (!plan && builder_allocator.blocks == 0), "call %u", (unsigned)n);
         ivm_plan_free(plan);
         free(json);
     }

@@ -89,8 +89,7 @@ static void lives(fixture *it, ivm_view *view)
 {
     ivm_snapshot *snapshot = NULL;
     tape saved = { 0 };
-    ivm_table *table;
-    cr_assert_eq(ivm_table_find(it->engine, "t1", &table, &it->error), IVM_OK);
+    ivm_table *table = fixture_table_find(it, "t1");
     uint32_t columns_count = (uint32_t)ivm_table_columns_count(table);
     ivm_value *values = calloc(columns_count, sizeof *values);
     for (uint32_t i = 0; i < columns_count; i++) {

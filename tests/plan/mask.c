@@ -1,5 +1,6 @@
 /* Skip masks against their definition tried set by set, and counts of masks against masks counted out. */
 #include "plan.h"
+#include "random.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -102,26 +103,20 @@ Test(plan_mask, every_digraph_of_up_to_four_leaves_skips_the_largest_set)
     }
 }
 
-static uint64_t random_next(uint64_t *state)
-{
-    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
-    return *state >> 33;
-}
-
 Test(plan_mask, random_digraphs_of_five_to_nine_leaves_skip_the_largest_set)
 {
     for (uint64_t seed = 1; seed <= 3000; seed++) {
         uint64_t state = seed;
-        digraph graph = { .leaves_count = 5 + (uint32_t)random_next(&state) % 5 };
-        uint32_t count = (uint32_t)random_next(&state) % (2 * graph.leaves_count);
+        digraph graph = { .leaves_count = 5 + (uint32_t)random_short(&state) % 5 };
+        uint32_t count = (uint32_t)random_short(&state) % (2 * graph.leaves_count);
         for (uint32_t e = 0; e < count; e++) {
-            uint32_t child = (uint32_t)random_next(&state) % graph.leaves_count;
-            uint32_t parent = (uint32_t)random_next(&state) % (graph.leaves_count - 1);
+            uint32_t child = (uint32_t)random_short(&state) % graph.leaves_count;
+            uint32_t parent = (uint32_t)random_short(&state) % (graph.leaves_count - 1);
             edge(&graph, child, parent + (parent >= child)); /* twice, now and then: two facts between two leaves */
         }
         uint64_t all = (1ull << graph.leaves_count) - 1;
         assert_skip(&graph, all);
-        assert_skip(&graph, random_next(&state) & all);
+        assert_skip(&graph, random_short(&state) & all);
     }
 }
 
@@ -203,8 +198,8 @@ Test(plan_mask, counts_are_those_of_the_masks_counted_out)
     for (uint32_t leaves_count = 6; leaves_count <= 10; leaves_count++) {
         uint64_t all = (1ull << leaves_count) - 1;
         for (uint32_t round = 0; round < 400; round++) {
-            uint64_t skipped = random_next(&state) & all;
-            assert_counts(leaves_count, skipped == all ? 0 : skipped, random_next(&state) & random_next(&state) & all);
+            uint64_t skipped = random_short(&state) & all;
+            assert_counts(leaves_count, skipped == all ? 0 : skipped, random_short(&state) & random_short(&state) & all);
         }
     }
 }

@@ -3,12 +3,9 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "checkpoint_case.h"
-
-typedef ivm_status call(fixture *it, void *context);
 
 static uint64_t held(const fixture *it)
 {
@@ -67,41 +64,10 @@ static uint32_t limits_walk(fixture *it, call *work, void *context)
 
 /* ---- Calls ---------------------------------------------------------------------------------------------------------------------------------- */
 
-/* Something of every table, in one batch. */
-static ivm_status push_all(fixture *it, void *context)
-{
-    ivm_table *d, *f, *bag, *plain, *seen;
-    ivm_batch *batch;
-    (void)context;
-    cr_assert_eq(ivm_batch_create(it->engine, &batch, &it->error), IVM_OK);
-    cr_assert(ivm_table_find(it->engine, "d", &d, NULL) == IVM_OK && ivm_table_find(it->engine, "f", &f, NULL) == IVM_OK);
-    cr_assert(ivm_table_find(it->engine, "bag", &bag, NULL) == IVM_OK && ivm_table_find(it->engine, "plain", &plain, NULL) == IVM_OK);
-    cr_assert_eq(ivm_table_find(it->engine, "seen", &seen, NULL), IVM_OK);
-    for (int64_t i = 0; i < 40; i++) {
-        char text[64];
-        snprintf(text, sizeof text, "a text of some length, number %d", (int)i);
-        ivm_batch_insert(batch, d, ivm_int64(100 + i), ivm_string(text), ivm_date((int32_t)i));
-        ivm_batch_upsert(batch, f, ivm_int64(i), ivm_int64(90 + i), ivm_int64(i % 7), ivm_float64(1.0 / (double)(i + 1)), ivm_null(),
-                         ivm_bool(i % 2));
-        ivm_batch_row(batch, bag, IVM_WEIGHTED, i % 3 - 1, IVM_VALUES(ivm_int64(100 + i), ivm_int64(i)));
-        ivm_batch_insert(batch, plain, ivm_string(text + i % 8), ivm_timestamp(i));
-        ivm_batch_insert(batch, seen, ivm_int64(95 + i), ivm_int64(i));
-    }
-    return ivm_push_batch(it->engine, batch, NULL, &it->error);
-}
-
-static ivm_status refresh_late(fixture *it, void *context)
-{
-    ivm_view *view = NULL;
-    cr_assert_eq(ivm_view_find(it->engine, context, &view, &it->error), IVM_OK);
-    return ivm_refresh_view(view, NULL, &it->error);
-}
-
 static ivm_status audit(fixture *it, void *context)
 {
-    ivm_view *view = NULL;
     ivm_snapshot *differences = NULL;
-    cr_assert_eq(ivm_view_find(it->engine, context, &view, &it->error), IVM_OK);
+    ivm_view *view = fixture_view_find(it, context);
     ivm_status status = ivm_audit_view(view, &differences, &it->error);
     ivm_snapshot_close(differences);
     return status;
@@ -110,11 +76,6 @@ static ivm_status audit(fixture *it, void *context)
 static ivm_status save(fixture *it, void *context)
 {
     return case_save_as(it, context, IVM_COMPRESSION_NONE);
-}
-
-static ivm_status restore(fixture *it, void *context)
-{
-    return case_restore(it, context);
 }
 
 static ivm_status declare(fixture *it, void *context)
@@ -128,8 +89,7 @@ static ivm_status declare(fixture *it, void *context)
 
 static ivm_status column_add(fixture *it, void *context)
 {
-    ivm_table *table = NULL;
-    cr_assert_eq(ivm_table_find(it->engine, "f", &table, NULL), IVM_OK);
+    ivm_table *table = fixture_table_find(it, "f");
     (void)context;
     return ivm_table_column_add(table, &(ivm_column_definition){ "more", IVM_STRING, false }, &it->error);
 }
@@ -148,8 +108,8 @@ Test(plan_memory_limit, a_push_fails_whole_or_goes_through)
     tape limited = { 0 };
     start(&it);
     start(&free_of);
-    cr_expect_gt(limits_walk(&it, push_all, NULL), 20u);
-    cr_assert_eq(push_all(&free_of, NULL), IVM_OK, "%s", free_of.error.message);
+    cr_expect_gt(limits_walk(&it, case_push_all, NULL), 20u);
+    cr_assert_eq(case_push_all(&free_of, NULL), IVM_OK, "%s", free_of.error.message);
     case_save(&it, &limited);
     case_assert_saved_as(&free_of, &limited, "without a limit");
     tape_free(&limited);
@@ -162,9 +122,9 @@ Test(plan_memory_limit, refreshes_and_audits_fail_whole_or_go_through)
     static char *const views[] = { "joined", "totals", "floats", "left", "anti", "names", "except", "top", "over", "late" };
     fixture it;
     start(&it);
-    cr_assert_eq(push_all(&it, NULL), IVM_OK, "%s", it.error.message);
-    cr_expect_gt(limits_walk(&it, refresh_late, "late"), 0u);
-    limits_walk(&it, refresh_late, "later");
+    cr_assert_eq(case_push_all(&it, NULL), IVM_OK, "%s", it.error.message);
+    cr_expect_gt(limits_walk(&it, case_refresh_named, "late"), 0u);
+    limits_walk(&it, case_refresh_named, "later");
     for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
         cr_expect_gt(limits_walk(&it, audit, views[i]), 0u, "%s", views[i]);
     }
@@ -184,14 +144,13 @@ Test(plan_memory_limit, checkpoints_and_restores_fail_whole_or_go_through)
 {
     fixture it, empty;
     tape saved = { 0 }, other = { 0 };
-    start(&it);
-    case_save(&it, &saved);
-    cr_assert_eq(push_all(&it, NULL), IVM_OK, "%s", it.error.message);
+    case_filled_open(&it, &saved);
+    cr_assert_eq(case_push_all(&it, NULL), IVM_OK, "%s", it.error.message);
     cr_expect_gt(limits_walk(&it, save, &other), 2u);
-    cr_expect_gt(limits_walk(&it, restore, &saved), 20u);
+    cr_expect_gt(limits_walk(&it, case_restore_tape, &saved), 20u);
     case_assert_saved_as(&it, &saved, "restored at last");
     fixture_open(&empty);
-    cr_expect_gt(limits_walk(&empty, restore, &other), 50u);
+    cr_expect_gt(limits_walk(&empty, case_restore_tape, &other), 50u);
     case_assert_saved_as(&empty, &other, "restored where nothing was");
     tape_free(&saved);
     tape_free(&other);

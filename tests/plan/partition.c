@@ -343,11 +343,9 @@ Test(plan_partition, columns_may_have_come_and_gone)
 {
     fixture it;
     streams saved = { 0 };
-    ivm_table *seen = NULL, *f = NULL;
     parts_open(&it);
     case_push(&it, "d", IVM_INSERT, DIMENSION);
-    cr_assert_eq(ivm_table_find(it.engine, "seen", &seen, &it.error), IVM_OK);
-    cr_assert_eq(ivm_table_find(it.engine, "f", &f, &it.error), IVM_OK);
+    ivm_table *seen = fixture_table_find(&it, "seen"), *f = fixture_table_find(&it, "f");
     cr_assert_eq(ivm_table_column_add(seen, &(ivm_column_definition){ "more", IVM_STRING, false }, &it.error), IVM_OK);
     cr_assert_eq(ivm_table_column_add(f, &(ivm_column_definition){ "more", IVM_STRING, false }, &it.error), IVM_OK);
     cr_assert_eq(ivm_table_column_rename(seen, "part", "shard", &it.error), IVM_OK);
@@ -365,7 +363,6 @@ Test(plan_partition, a_column_before_the_partition_may_be_gone)
 {
     fixture it, other;
     streams saved = { 0 };
-    ivm_view *view = NULL;
     fixture_open(&it);
     ivm_table_options options = { .version = IVM_TABLE_OPTIONS_VERSION, .partition = "part", .transient = true };
     ivm_table *seen = fixture_table_like(&it, "seen", "junk int64; part int64; n int64", &options);
@@ -377,7 +374,7 @@ Test(plan_partition, a_column_before_the_partition_may_be_gone)
     fixture_open(&other);
     cr_assert_eq(parts_restore(&other, &saved, (uint32_t[]){ 2 }, 1), IVM_OK, "%s", other.error.message);
     cr_assert_eq(parts_restore_all(&other, &saved), IVM_OK, "%s", other.error.message);
-    cr_assert_eq(ivm_view_find(other.engine, "v", &view, &other.error), IVM_OK);
+    ivm_view *view = fixture_view_find(&other, "v");
     cr_expect_str_eq(fixture_view(&other, view), "1*1,11 1*2,8");
     case_push(&other, "seen", IVM_INSERT, "1,1");
     cr_expect_str_eq(fixture_view(&other, view), "1*1,12 1*2,8");
@@ -393,8 +390,6 @@ Test(plan_partition, until_the_end_the_engine_is_what_it_was)
     fixture it, empty;
     streams saved = { 0 };
     ivm_restoring *restore = NULL, *second = NULL;
-    ivm_view *view = NULL;
-    ivm_table *f = NULL;
     tape before = { 0 };
     parts_open(&it);
     case_push(&it, "d", IVM_INSERT, DIMENSION);
@@ -406,8 +401,8 @@ Test(plan_partition, until_the_end_the_engine_is_what_it_was)
     cr_expect_eq(ivm_restore_open(it.engine, &second, &it.error), IVM_IN_USE);
     cr_assert_eq(parts_read(restore, &saved.part[2], &it.error), IVM_OK, "%s", it.error.message);
     cr_assert_eq(parts_read(restore, &saved.shared, &it.error), IVM_OK, "%s", it.error.message);
-    cr_assert_eq(ivm_view_find(it.engine, "by_name", &view, &it.error), IVM_OK);
-    cr_assert_eq(ivm_table_find(it.engine, "f", &f, &it.error), IVM_OK);
+    ivm_view *view = fixture_view_find(&it, "by_name");
+    ivm_table *f = fixture_table_find(&it, "f");
     cr_expect_str_eq(fixture_view(&it, view), "1*one,2,11,5");
     cr_expect_eq(fixture_push(&it, f, IVM_INSERT, "3,3,1,6,0.5"), IVM_IN_USE);
     cr_expect_not_null(strstr(it.error.message, "restore"));
@@ -446,7 +441,6 @@ Test(plan_partition, handles_snapshots_and_callbacks_stay)
 {
     fixture it;
     streams saved = { 0 };
-    ivm_view *view = NULL;
     ivm_snapshot *snapshot = NULL;
     uint64_t told = 0;
     parts_open(&it);
@@ -454,7 +448,7 @@ Test(plan_partition, handles_snapshots_and_callbacks_stay)
     case_push(&it, "f", IVM_INSERT, "1,2,1,5,0.5");
     parts_save(&it, &saved, 0, PARTS, true);
     case_push(&it, "f", IVM_INSERT, "2,3,2,6,0.5");
-    cr_assert_eq(ivm_view_find(it.engine, "joined", &view, &it.error), IVM_OK);
+    ivm_view *view = fixture_view_find(&it, "joined");
     cr_assert_eq(ivm_view_watch(view, tell, &told, &it.error), IVM_OK);
     cr_assert_eq(ivm_read_view(view, &snapshot, &it.error), IVM_OK);
     cr_assert_eq(parts_restore_all(&it, &saved), IVM_OK, "%s", it.error.message);

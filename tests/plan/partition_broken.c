@@ -23,41 +23,16 @@ static void small_open(fixture *it, streams *saved)
     parts_save(it, saved, 0, 3, true);
 }
 
-/* An engine that holds something else, and what it is saved as. */
-typedef struct victim {
-    fixture it;
-    tape own;
-    char *rows;
-} victim;
-
 static void victim_open(victim *one)
 {
-    *one = (victim){ 0 };
     parts_open(&one->it);
     case_push(&one->it, "d", IVM_INSERT, "5,five,1");
     case_push(&one->it, "f", IVM_INSERT, "1,5,5,1,1");
     case_push(&one->it, "seen", IVM_INSERT, "3,5,1,1,z");
-    case_save(&one->it, &one->own);
-    one->rows = parts_contents(&one->it);
+    victim_hold(one, parts_contents);
 }
 
-static void victim_check(victim *one, const char *what)
-{
-    case_assert_saved_as(&one->it, &one->own, what);
-    char *rows = parts_contents(&one->it);
-    cr_assert_str_eq(rows, one->rows);
-    free(rows);
-}
-
-static void victim_close(victim *one)
-{
-    victim_check(one, "at the end");
-    free(one->rows);
-    tape_free(&one->own);
-    fixture_close(&one->it);
-}
-
-static ivm_status restore_three(fixture *it, streams *from)
+static ivm_status restore_three(fixture *it, void *from)
 {
     return parts_restore(it, from, (uint32_t[]){ 2, 0, 1 }, 3);
 }
@@ -293,33 +268,9 @@ Test(plan_partition_broken, memory_may_end_at_any_call)
     cr_assert_eq(again.part[1].size, saved.part[1].size);
     cr_assert_eq(memcmp(again.part[1].bytes, saved.part[1].bytes, saved.part[1].size), 0);
     victim_open(&one);
-    for (uint64_t n = 1, done = 0; !done; n++) {
-        test_allocator_arm(&one.it.allocator, n);
-        ivm_status status = restore_three(&one.it, &saved);
-        done = !test_allocator_disarm(&one.it.allocator);
-        if (!done && status == IVM_OK) { /* some memory can be done without */
-            case_assert_saved_as(&one.it, &whole, "restored with less");
-            cr_assert_eq(case_restore(&one.it, &one.own), IVM_OK);
-        } else if (!done) {
-            cr_assert_eq(status, IVM_OUT_OF_MEMORY, "%s: %s", ivm_status_name(status), one.it.error.message);
-        }
-        if (n % 64 == 0) {
-            victim_check(&one, "out of memory");
-        }
-    }
-    case_assert_saved_as(&one.it, &whole, "restored at last");
-    cr_assert_eq(case_restore(&one.it, &one.own), IVM_OK);
+    victim_starve(&one, restore_three, &saved, &whole);
     victim_close(&one);
-    for (uint64_t n = 1, done = 0; !done; n += 5) {
-        fixture empty;
-        fixture_open(&empty);
-        test_allocator_arm(&empty.allocator, n);
-        ivm_status status = restore_three(&empty, &saved);
-        done = !test_allocator_disarm(&empty.allocator);
-        cr_assert(status == IVM_OK || (status == IVM_OUT_OF_MEMORY && !done), "%s: %s", ivm_status_name(status), empty.error.message);
-        cr_assert(status == IVM_OK || !ivm_fact_next(empty.engine, NULL));
-        fixture_close(&empty);
-    }
+    empty_starve(restore_three, &saved, 5);
     tape_free(&whole);
     streams_free(&saved);
     streams_free(&again);

@@ -1,5 +1,6 @@
 /* See partition_case.h. */
 #include "partition_case.h"
+#include "random.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -176,8 +177,7 @@ char *parts_contents(fixture *it)
 {
     char *text = calloc(1, 1 << 20);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        ivm_view *view = NULL;
-        cr_assert_eq(ivm_view_find(it->engine, names[i], &view, &it->error), IVM_OK);
+        ivm_view *view = fixture_view_find(it, names[i]);
         sprintf(text + strlen(text), "%s: %s\n", names[i], fixture_view(it, view));
     }
     return text;
@@ -187,8 +187,7 @@ char *parts_contents(fixture *it)
 
 uint32_t world_draw(world *it, uint32_t below)
 {
-    it->state = it->state * 6364136223846793005ull + 1442695040888963407ull;
-    return (uint32_t)((it->state >> 33) % below);
+    return (uint32_t)random_below(&it->state, below);
 }
 
 /* Parents of ids from 10 on come one by one, and may be waited for until then. */

@@ -4,7 +4,6 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdio.h>
 #include <string.h>
 
 static const ivm_table_options partitioned = { .version = IVM_TABLE_OPTIONS_VERSION, .partition = "part" };
@@ -112,8 +111,7 @@ static void parents_declare(fixture *it, ivm_trust trust, bool append_only)
 {
     seen_declare(it);
     ivm_table *d = fixture_table_like(it, "d", "id int64; e int64", &(ivm_table_options){ .key = "id", .append_only = append_only });
-    ivm_table *seen = NULL;
-    cr_assert_eq(ivm_table_find(it->engine, "seen", &seen, &it->error), IVM_OK);
+    ivm_table *seen = fixture_table_find(it, "seen");
     fixture_fact(it, seen, "d", d, "id", trust);
 }
 
@@ -156,9 +154,8 @@ Test(plan_partition_refuses, catalogs_of_which_no_partition_can_be_told)
 static void equal_to_the_partition(fixture *it)
 {
     ivm_table *shard = fixture_table_like(it, "shard", "id int64; name string", &(ivm_table_options){ .key = "id", .append_only = true });
-    ivm_table *seen = NULL;
     seen_declare(it);
-    cr_assert_eq(ivm_table_find(it->engine, "seen", &seen, &it->error), IVM_OK);
+    ivm_table *seen = fixture_table_find(it, "seen");
     fixture_fact(it, seen, "part", shard, "id", IVM_RELY);
     ivm_plan *join = ivm_plan_join(scan_of("seen", NULL), scan_of("shard", NULL), "seen.part = shard.id");
     fixture_make(it, "v", ivm_plan_count(ivm_plan_aggregate(ivm_plan_project(join, "shard.id, name"), "id, name"), "c"));
@@ -169,7 +166,6 @@ Test(plan_partition_refuses, a_column_equal_to_the_partition_will_do)
 {
     fixture it, other;
     streams saved = { 0 };
-    ivm_view *view = NULL;
     fixture_open(&it);
     equal_to_the_partition(&it);
     case_push(&it, "shard", IVM_INSERT, "0,a 1,b 2,c");
@@ -177,12 +173,12 @@ Test(plan_partition_refuses, a_column_equal_to_the_partition_will_do)
     parts_save(&it, &saved, 0, PARTS, true);
     fixture_open(&other);
     cr_assert_eq(parts_restore_all(&other, &saved), IVM_OK, "%s", other.error.message);
-    cr_assert_eq(ivm_view_find(other.engine, "v", &view, &other.error), IVM_OK);
+    ivm_view *view = fixture_view_find(&other, "v");
     cr_expect_str_eq(fixture_view(&other, view), "1*1,b,2 1*2,c,1");
     case_push(&other, "seen", IVM_INSERT, "1,5,1");
     case_push(&other, "seen", IVM_DELETE, "2,3,1");
     cr_expect_str_eq(fixture_view(&other, view), "1*1,b,3");
-    cr_assert_eq(ivm_view_find(other.engine, "rows", &view, &other.error), IVM_OK);
+    view = fixture_view_find(&other, "rows");
     cr_expect_str_eq(fixture_view(&other, view), "1*2,1 1*5,1");
     streams_free(&saved);
     fixture_close(&it);
@@ -351,7 +347,6 @@ Test(plan_partition_refuses, a_child_whose_parent_is_in_a_partition_that_is_miss
 {
     fixture it, other;
     streams saved = { 0 };
-    ivm_view *view = NULL;
     references_declare(&it);
     references_declare(&other);
     case_push(&it, "p", IVM_INSERT, "5,1 1,2");
@@ -363,7 +358,7 @@ Test(plan_partition_refuses, a_child_whose_parent_is_in_a_partition_that_is_miss
     session_takes(&one, &saved.part[1]);
     session_ends(&one, IVM_FK_VIOLATION, "table c");
     cr_assert_eq(parts_restore(&other, &saved, (uint32_t[]){ 2, 1, 5 }, 3), IVM_OK, "%s", other.error.message);
-    cr_assert_eq(ivm_view_find(other.engine, "v", &view, &other.error), IVM_OK);
+    ivm_view *view = fixture_view_find(&other, "v");
     cr_expect_str_eq(fixture_view(&other, view), "1*1 1*2");
     streams_free(&saved);
     fixture_close(&it);

@@ -77,7 +77,7 @@ Test(plan_partition_table, goes_along_with_its_column)
     case_save(&it, &saved);
     fixture_open(&other);
     cr_assert_eq(case_restore(&other, &saved), IVM_OK, "%s", other.error.message);
-    cr_assert_eq(ivm_table_find(other.engine, "t", &t, &other.error), IVM_OK);
+    t = fixture_table_find(&other, "t");
     cr_expect_eq(fixture_push(&other, t, IVM_INSERT, "70000,1,2"), IVM_OVERFLOW);
     assert_says(&other, "column shard");
     case_assert_saved_as(&other, &saved, "restored");

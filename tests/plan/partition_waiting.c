@@ -3,7 +3,6 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const ivm_table_options transient = { .version = IVM_TABLE_OPTIONS_VERSION, .partition = "part", .transient = true };
@@ -35,7 +34,6 @@ Test(plan_partition_waiting, goes_with_its_partition)
 {
     fixture it, other;
     streams saved = { 0 };
-    ivm_view *view = NULL;
     fixture_open(&it);
     declare(&it, true);
     ivm_plan *join = ivm_plan_join(scan_of("seen", NULL), scan_of("e", NULL), "seen.e = e.id");
@@ -49,7 +47,7 @@ Test(plan_partition_waiting, goes_with_its_partition)
     cr_assert_eq(parts_restore(&other, &saved, (uint32_t[]){ 2, 1 }, 2), IVM_OK, "%s", other.error.message);
     assert_orphans(&other, 0, 4 - 1 + 1, 2);
     assert_orphans(&other, 1, 4, 1);
-    cr_assert_eq(ivm_view_find(other.engine, "v", &view, &other.error), IVM_OK);
+    ivm_view *view = fixture_view_find(&other, "v");
     cr_expect_str_eq(fixture_view(&other, view), "1*1,1");
     case_push(&other, "e", IVM_INSERT, "2");
     cr_expect_str_eq(fixture_view(&other, view), "1*1,3 1*2,2");
@@ -109,7 +107,7 @@ static void assert_let_go(bool by_column)
         cr_assert_eq(ivm_foreign_key_remove(fact, &it.error), IVM_OK, "%s", it.error.message);
     }
     for (size_t i = 0; by_column && i < 2; i++) {
-        cr_assert_eq(ivm_table_find(both[i]->engine, "seen", &seen, &both[i]->error), IVM_OK);
+        seen = fixture_table_find(both[i], "seen");
         cr_assert_eq(ivm_table_column_drop(seen, "d", &both[i]->error), IVM_OK, "%s", both[i]->error.message);
     }
     case_save(&it, &saved);

@@ -6,7 +6,6 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static test_allocator allocator;

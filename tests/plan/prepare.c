@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "random.h"
 #include "source.h"
 
 static fixture tested;
@@ -321,12 +322,6 @@ Test(plan_prepare, no_view_and_no_time)
 #define EDGES_MAX 8u
 #define SINCE 10u
 
-static uint64_t drawn(uint64_t *state, uint64_t below)
-{
-    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
-    return (*state >> 33) % below;
-}
-
 /* A join without columns: its leaves' tables and the edges of their facts. */
 typedef struct drawn_join {
     ivm_table tables[LEAVES];
@@ -342,14 +337,15 @@ static void join_draw(drawn_join *join, uint64_t *random)
     memset(join, 0, sizeof *join);
     join->graph = (ivm__graph){ .leaves = join->leaves, .leaves_count = LEAVES };
     for (uint32_t i = 0; i < LEAVES; i++) {
-        join->tables[i].append_only = drawn(random, 3) > 0;
-        join->leaves[i].table = drawn(random, 6) ? &join->tables[i] : NULL;
+        join->tables[i].append_only = random_below(random, 3) > 0;
+        join->leaves[i].table = random_below(random, 6) ? &join->tables[i] : NULL;
     }
-    join->edges = (ivm__edges){ .edge = join->edge, .count = (uint32_t)drawn(random, EDGES_MAX + 1) };
+    join->edges = (ivm__edges){ .edge = join->edge, .count = (uint32_t)random_below(random, EDGES_MAX + 1) };
     for (uint32_t e = 0; e < join->edges.count; e++) {
-        uint32_t child = (uint32_t)drawn(random, LEAVES), parent = (child + 1 + (uint32_t)drawn(random, LEAVES - 1)) % LEAVES;
-        join->facts[e] = (ivm_fact){ .trust = drawn(random, 4) ? IVM_RELY : IVM_TRACKED, .since = drawn(random, 5) ? SINCE : SINCE + 1 };
-        join->edge[e] = (ivm__edge){ .child = child, .parent = parent, .fact = &join->facts[e], .within = drawn(random, 6) == 0 };
+        uint32_t child = (uint32_t)random_below(random, LEAVES), parent = (child + 1 + (uint32_t)random_below(random, LEAVES - 1)) % LEAVES;
+        join->facts[e] =
+            (ivm_fact){ .trust = random_below(random, 4) ? IVM_RELY : IVM_TRACKED, .since = random_below(random, 5) ? SINCE : SINCE + 1 };
+        join->edge[e] = (ivm__edge){ .child = child, .parent = parent, .fact = &join->facts[e], .within = random_below(random, 6) == 0 };
     }
 }
 
@@ -381,13 +377,13 @@ static void assert_step(drawn_join *join, const ivm_planner_options *options, ui
     uint64_t candidates = 0;
     for (uint32_t e = 0; e < join->edges.count; e++) {
         ivm__edge *edge = &join->edge[e];
-        edge->unused = (edge->within && options->fk_pruning == IVM_FK_PRUNING_BATCH) || (!lasts(edge) && drawn(random, 2));
+        edge->unused = (edge->within && options->fk_pruning == IVM_FK_PRUNING_BATCH) || (!lasts(edge) && random_below(random, 2));
     }
     for (uint32_t e = 0; e < join->edges.count; e++) {
         const ivm__edge *edge = &join->edge[e];
         const ivm__graph_leaf *parent = &join->leaves[edge->parent];
         bool gains = parent->table && parent->table->append_only && (lasts(edge) || options->fk_pruning == IVM_FK_PRUNING_BATCH);
-        candidates |= (uint64_t)(!edge->unused && (gains || drawn(random, 2))) << edge->parent;
+        candidates |= (uint64_t)(!edge->unused && (gains || random_below(random, 2))) << edge->parent;
     }
     uint64_t skip = ivm__skip_mask(LEAVES, join->edge, join->edges.count, candidates);
     for (uint32_t i = 0; i < LEAVES; i++) {

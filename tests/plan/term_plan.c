@@ -229,10 +229,8 @@ Test(plan_term_plan, a_refused_push_changes_nothing)
 {
     ivm__term_plan *nineteen = wide(19);
     set_rule(IVM_JOIN_MOBIUS);
-    ivm_view *pairs = NULL, *many = NULL;
     ivm_stats before, after;
-    cr_assert_eq(ivm_view_find(it.engine, "v", &pairs, &it.error), IVM_OK);
-    cr_assert_eq(ivm_view_find(it.engine, "w19", &many, &it.error), IVM_OK);
+    ivm_view *pairs = fixture_view_find(&it, "v"), *many = fixture_view_find(&it, "w19");
     cr_assert_eq(fixture_push(&it, product, IVM_INSERT, "1,5"), IVM_OK);
     ivm_engine_stats(it.engine, &before);
     cr_assert_eq(fixture_push(&it, sale, IVM_INSERT, "1,10"), IVM_UNSUPPORTED);

@@ -72,8 +72,7 @@ Test(plan_view, names_and_types_drop_the_alias)
     }
     cr_assert_null(ivm_view_column_name(view, 4));
     cr_assert_eq(ivm_view_column_type(view, 4), 0u);
-    ivm_view *found = NULL;
-    cr_assert_eq(ivm_view_find(shop.engine, "joined", &found, &shop.error), IVM_OK);
+    ivm_view *found = fixture_view_find(&shop, "joined");
     cr_assert_eq(found, view);
 }
 

@@ -4,9 +4,9 @@
 #include "allocator.h"
 #include "catalog.h"
 #include "ivm/ivm.h"
+#include "random.h"
 
 #include <criterion/criterion.h>
-#include <stdio.h>
 
 #define IDS 6000 /* of which the first 5000 are there at first */
 #define NAMES 7
@@ -30,8 +30,7 @@ typedef struct shop {
 
 static uint32_t draw(shop *it, uint32_t below)
 {
-    it->random = it->random * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((it->random >> 33) % below);
+    return (uint32_t)random_below(&it->random, below);
 }
 
 /* ---- One batch, in the engine and in the arrays --------------------------------------------------------------------------------------- */

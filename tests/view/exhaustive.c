@@ -4,8 +4,6 @@
 #include "world.h"
 
 #include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "plan.h"
 

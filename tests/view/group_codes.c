@@ -1,6 +1,7 @@
 /* Groups by codes, from outside: facts grouped by two attributes of dimensions large enough to have covers, against recomputation after every push.
  * Groups go and come back under other ids, attributes get values that were never there, pushes fail half way, dimensions are refilled. */
 #include "ivm/ivm.h"
+#include "random.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -20,8 +21,7 @@ typedef struct world {
 
 static uint64_t draw(world *w, uint64_t below)
 {
-    w->random = w->random * 6364136223846793005u + 1442695040888963407u;
-    return (w->random >> 33) % below;
+    return random_below(&w->random, below);
 }
 
 static ivm_batch *batch_of(world *w)

@@ -2,7 +2,6 @@
  * operator the same holdings, byte for byte, and so do the same rows in few batches, before the views are made or after. Each view's load into its
  * program compiled anew. */
 #include <criterion/criterion.h>
-#include <stdlib.h>
 
 #include "operators/holdings.h"
 #include "plan.h"
@@ -155,7 +154,7 @@ static void late_push(saved *it, uint64_t *random)
     ivm_batch *batch = NULL;
     cr_assert_eq(ivm_batch_create(it->world.engine, &batch, &it->world.error), IVM_OK);
     for (uint32_t n = 0; n < 4; n++) {
-        late_put(it, batch, (uint32_t)(world_random(random) % LATE_KINDS), weights[world_random(random) % 5]);
+        late_put(it, batch, (uint32_t)(random_short(random) % LATE_KINDS), weights[random_short(random) % 5]);
     }
     cr_assert_eq(ivm_push_batch(it->world.engine, batch, NULL, &it->world.error), IVM_OK, "%s", it->world.error.message);
 }
@@ -175,7 +174,7 @@ static void next_push(saved *it, uint32_t n, uint64_t *random)
     if (n % 4 == 3) {
         late_push(it, random);
     } else {
-        world_draw(&it->world, 1 + (uint32_t)(world_random(random) % 12), &changes, random);
+        world_draw(&it->world, 1 + (uint32_t)(random_short(random) % 12), &changes, random);
         cr_assert_eq(world_push(&it->world, &changes), IVM_OK, "%s", it->world.error.message);
     }
     if (n % 3 == 2) {

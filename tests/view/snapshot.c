@@ -2,7 +2,6 @@
 #include "world.h"
 
 #include <criterion/criterion.h>
-#include <stdlib.h>
 
 #include "catalog.h"
 
@@ -51,7 +50,7 @@ Test(view_snapshot, rows_and_changes_stay_as_they_were)
         cr_assert_eq(ivm_view_drop(views[0], &it.error), IVM_OK);
         cr_assert_eq(ivm_engine_close(it.engine, &it.error), IVM_IN_USE);
         for (uint32_t k = 2 * KEPT; k > 0; k--) { /* in any order: here and there, then the rest */
-            uint32_t at = (uint32_t)(world_random(&random) % k);
+            uint32_t at = (uint32_t)(random_short(&random) % k);
             world_assert_same(world_dump(kept[at]), then[at], "a snapshot", seed);
             kept[at] = kept[k - 1];
             then[at] = then[k - 1];

@@ -176,7 +176,7 @@ static void in_parts(const world_shape *shape, bool facts, uint64_t seed)
     views of = make_views(&it);
     for (uint32_t i = 0; i < changes.count; i++) {
         part.change[part.count++] = changes.change[i];
-        if (world_random(&random) % 3 == 0 || i + 1 == changes.count) {
+        if (random_short(&random) % 3 == 0 || i + 1 == changes.count) {
             world_set_planner(&it, &random);
             cr_assert_eq(world_push(&it, &part), IVM_OK, "%s", it.error.message);
             world_assert_same(world_dump_view(&it, of.view[0]), world_expected(&it), "a part", seed);

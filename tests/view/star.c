@@ -3,6 +3,7 @@
 #include "allocator.h"
 #include "catalog.h"
 #include "ivm/ivm.h"
+#include "random.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -21,10 +22,9 @@ typedef struct star {
     uint64_t random;
 } star;
 
-static uint64_t random_next(star *it)
+static uint64_t draw(star *it)
 {
-    it->random = it->random * 6364136223846793005ull + 1442695040888963407ull;
-    return it->random >> 33;
+    return random_short(&it->random);
 }
 
 static void make_tables(star *it)
@@ -95,9 +95,9 @@ static void push_rows(star *it, uint32_t dimension_rows, uint32_t facts)
         }
     }
     for (uint32_t i = 0; i < facts; i++) {
-        values[0] = ivm_int64((int64_t)(random_next(it) % 100));
+        values[0] = ivm_int64((int64_t)(draw(it) % 100));
         for (uint32_t d = 0; d < it->dimensions_count; d++) {
-            values[1 + d] = ivm_int64((int64_t)(random_next(it) % (uint64_t)it->next[d]));
+            values[1 + d] = ivm_int64((int64_t)(draw(it) % (uint64_t)it->next[d]));
         }
         cr_assert_eq(ivm_batch_row(batch, it->facts, IVM_INSERT, 1, values, 1 + it->dimensions_count), IVM_OK);
     }
@@ -138,7 +138,7 @@ static void stream_facts(uint32_t dimensions_count, ivm_fk_pruning pruning, ivm_
     star_open(&it, dimensions_count, rule);
     cr_assert_eq(ivm_engine_planner_set(it.engine, &(ivm_planner_options){ pruning, rule, true }, &it.error), IVM_OK);
     for (uint32_t step = 0; step < 12; step++) {
-        uint32_t rows = step == 0 ? 20 : (uint32_t)(random_next(&it) % 4), more = step % 3 == 1 ? 1 : step % 3 * 700;
+        uint32_t rows = step == 0 ? 20 : (uint32_t)(draw(&it) % 4), more = step % 3 == 1 ? 1 : step % 3 * 700;
         push_rows(&it, rows, more);
         assert_costs(&it, pruning, rows > 0, more);
         cr_assert_eq(it.stats.rows_in, (uint64_t)rows * dimensions_count + more);

@@ -118,7 +118,7 @@ void twins_open(twins *it, ivm_trust trust, ivm_trust trust_far, bool negative, 
 
 uint64_t twins_draw(twins *it, uint64_t below)
 {
-    return world_random(&it->random) % below;
+    return random_short(&it->random) % below;
 }
 
 /* ---- Batches ------------------------------------------------------------------------------------------------------------------------------ */

@@ -9,7 +9,7 @@ static const char *const names[WEB_BASE] = { "a", "b", "x", "y", "v" };
 
 uint32_t web_below(web *it, uint32_t below)
 {
-    return (uint32_t)(world_random(&it->random) % below);
+    return (uint32_t)(random_short(&it->random) % below);
 }
 
 /* ---- Tables and facts -------------------------------------------------------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ void web_open(web *it, uint64_t seed)
 {
     memset(it, 0, sizeof *it);
     it->seed = it->random = seed;
-    (void)world_random(&it->random);
+    (void)random_short(&it->random);
     test_allocator_init(&it->allocator);
     ivm_engine_options options = IVM_ENGINE_OPTIONS_INIT;
     options.allocator = test_allocator_functions(&it->allocator);

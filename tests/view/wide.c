@@ -1,9 +1,9 @@
 /* Wide: views whose rows have more columns than one null word has bits, with nulls in any of them. */
-#include "world.h"
+#include "allocator.h"
+#include "ivm/ivm.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define COLUMNS 150u
 
@@ -100,7 +100,7 @@ Test(view_wide, groups_of_many_columns)
         size += (size_t)snprintf(by + size, sizeof by - size, "%sc%u", c ? ", " : "", c);
     }
     push(&it, 1, 40, 1);
-    ivm_view *view = make(&it, "v", ivm_plan_add(ivm_plan_aggregate(ivm_plan_scan(it.table, NULL), by), "n", "count", NULL, NULL));
+    ivm_view *view = make(&it, "v", ivm_plan_count(ivm_plan_aggregate(ivm_plan_scan(it.table, NULL), by), "n"));
     assert_groups(&it, view, 1, 40);
     push(&it, 41, 60, 1);
     assert_groups(&it, view, 1, 100);

@@ -295,29 +295,29 @@ static int64_t draw_reference(const world *it, uint32_t child, uint32_t slot, ui
     for (uint32_t e = 0; e < it->shape.edges_count; e++) {
         const world_edge *edge = &it->shape.edges[e];
         const world_rows *rows = &it->rows[edge->parent];
-        if (edge->child == child && edge->slot == slot && rows->count && world_random(random) % 8) {
-            return rows->row[world_random(random) % rows->count].id;
+        if (edge->child == child && edge->slot == slot && rows->count && random_short(random) % 8) {
+            return rows->row[random_short(random) % rows->count].id;
         }
     }
-    uint64_t drawn = world_random(random) % 4;
+    uint64_t drawn = random_short(random) % 4;
     return drawn == 0 ? WORLD_NULL : (int64_t)drawn;
 }
 
 /* Half of all are of the first table. */
 static world_change draw_change(const world *it, uint64_t *random)
 {
-    uint32_t table = world_random(random) % 2 ? 0 : (uint32_t)(world_random(random) % it->shape.tables_count);
+    uint32_t table = random_short(random) % 2 ? 0 : (uint32_t)(random_short(random) % it->shape.tables_count);
     const world_rows *rows = &it->rows[table];
-    world_row row = { .id = 1 + (int64_t)(world_random(random) % 6), .weight = 1 };
-    if (rows->count && world_random(random) % 4 == 0) {
-        row = rows->row[world_random(random) % rows->count];
+    world_row row = { .id = 1 + (int64_t)(random_short(random) % 6), .weight = 1 };
+    if (rows->count && random_short(random) % 4 == 0) {
+        row = rows->row[random_short(random) % rows->count];
         row.weight = -1;
         return (world_change){ table, row };
     }
     for (uint32_t slot = 0; slot < WORLD_REFS; slot++) {
         row.refs[slot] = draw_reference(it, table, slot, random);
     }
-    row.v = world_random(random) % 6 ? (int64_t)(world_random(random) % 9) - 4 : WORLD_NULL;
+    row.v = random_short(random) % 6 ? (int64_t)(random_short(random) % 9) - 4 : WORLD_NULL;
     return (world_change){ table, row };
 }
 
@@ -337,8 +337,8 @@ void world_draw(const world *it, uint32_t count, world_changes *changes, uint64_
 
 void world_set_planner(world *it, uint64_t *random)
 {
-    ivm_planner_options options = { (ivm_fk_pruning)(world_random(random) % 3), (ivm_join_rule)(world_random(random) % 3),
-                                    world_random(random) % 2 };
+    ivm_planner_options options = { (ivm_fk_pruning)(random_short(random) % 3), (ivm_join_rule)(random_short(random) % 3),
+                                    random_short(random) % 2 };
     cr_assert_eq(ivm_engine_planner_set(it->engine, &options, &it->error), IVM_OK);
 }
 
@@ -523,10 +523,4 @@ void world_assert_same(char *got, char *want, const char *what, uint64_t seed)
     }
     free(got);
     free(want);
-}
-
-uint64_t world_random(uint64_t *state)
-{
-    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
-    return *state >> 33;
 }

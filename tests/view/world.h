@@ -8,6 +8,7 @@
 
 #include "allocator.h"
 #include "ivm/ivm.h"
+#include "random.h"
 
 #define WORLD_TABLES_MAX 4u
 #define WORLD_REFS 3u
@@ -101,7 +102,5 @@ char *world_difference(const char *before, const char *after);
 char *world_recomputed(world *it, ivm_plan *plan);
 /* Asserts that they are equal and frees both; prints them if not. */
 void world_assert_same(char *got, char *want, const char *what, uint64_t seed);
-
-uint64_t world_random(uint64_t *state);
 
 #endif
