@@ -10,7 +10,7 @@
 #include "join.h"
 #include "operators.h"
 
-/* ---- What the user builds (plan/build.c, plan/json.c) ------------------------------------------------------------------------------- */
+/* ---- What the user builds (plan/build/build.c, plan/build/json.c) ------------------------------------------------------------------------------- */
 
 /* The numbers of kinds, ops, kinds of join and of set are written in checkpoints: new ones come last. */
 typedef enum ivm__expr_kind { IVM__EXPR_COLUMN, IVM__EXPR_LITERAL, IVM__EXPR_CALL, IVM__EXPR_CAST } ivm__expr_kind;
@@ -77,7 +77,7 @@ struct ivm_plan {
 void ivm__builder_cause_take(ivm_error *error);
 void ivm__builder_fail(ivm_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- The checked tree (plan/check.c, plan/check_expression.c) ------------------------------------------------------------------------ */
+/* ---- The checked tree (plan/check/check.c, plan/check/check_expression.c) ------------------------------------------------------------------------ */
 
 typedef struct ivm__named_column {
     char *name; /* "alias.column" or a given name */
@@ -152,7 +152,7 @@ void ivm__node_free(ivm__node *node, ivm_engine *engine); /* NULL is fine */
 /* The common type of two operands, 0 standing for an untyped null; type_mismatch if there is none. */
 ivm_status ivm__type_unify(ivm_type a, ivm_type b, ivm_type *type, ivm_error *error) IVM_MUST_CHECK;
 
-/* ---- The join graph (plan/graph.c) ---------------------------------------------------------------------------------------------------- */
+/* ---- The join graph (plan/terms/graph.c) ---------------------------------------------------------------------------------------------------- */
 
 /* One leaf: its columns among the join's, and where they come from. */
 typedef struct ivm__graph_leaf {
@@ -185,11 +185,11 @@ typedef struct ivm__graph {
  * it), so that every equality here is between equal types. The join's nodes are borrowed and must still hold their expressions. */
 ivm_status ivm__graph_make(ivm_engine *engine, ivm__node *join, ivm__graph **graph, ivm_error *error) IVM_MUST_CHECK;
 void ivm__graph_free(ivm__graph *graph); /* NULL is fine */
-/* The probe orders of a graph that is complete but for them (plan/probe_order.c). */
+/* The probe orders of a graph that is complete but for them (plan/terms/probe_order.c). */
 ivm_status ivm__probe_orders_make(ivm__graph *graph) IVM_MUST_CHECK;
 void ivm__probe_orders_free(ivm__graph *graph);
 
-/* ---- Facts over leaves (plan/facts.c): which leaf refers to which ------------------------------------------------------------------- */
+/* ---- Facts over leaves (plan/terms/facts.c): which leaf refers to which ------------------------------------------------------------------- */
 
 typedef struct ivm__edge {
     uint32_t child, parent;            /* leaves */
@@ -215,7 +215,7 @@ ivm_status ivm__edges_add(ivm__edges *edges, const ivm__graph *graph, ivm_fact *
 bool ivm__fact_leads(const ivm__graph *graph, const ivm_fact *fact, uint32_t child, uint32_t parent);
 void ivm__edges_free(ivm__edges *edges, ivm__memory *memory); /* empty after */
 
-/* ---- Pruning by row (plan/prune.c) --------------------------------------------------------------------------------------------------- */
+/* ---- Pruning by row (plan/terms/prune.c) --------------------------------------------------------------------------------------------------- */
 
 /* Which leaves are pruned where these have rows to set aside, and in which order that is proved: of the last step that asked, for as long as the
  * edges are the same. Zeroed: of none. */
@@ -229,13 +229,13 @@ typedef struct ivm__prune_rounds {
 ivm_status ivm__prune_rows(ivm__step *step, const ivm__graph *graph, const ivm__edges *edges, ivm__prune_rounds *rounds,
                            ivm__leaf_prune *prunes) IVM_MUST_CHECK;
 
-/* ---- Rows not kept (plan/transient.c) ------------------------------------------------------------------------------------------------ */
+/* ---- Rows not kept (plan/compile/transient.c) ------------------------------------------------------------------------------------------------ */
 
 /* Whether a view that is compiled can be kept up without the rows of its transient tables: unsupported names the table and why it cannot.
  * Gives the view the hops of its joins, by the facts of `saved` alone where that is given. out_of_memory. */
 ivm_status ivm__transient_check(ivm_view *view, const ivm__view_saved *saved, ivm_error *error) IVM_MUST_CHECK;
 
-/* ---- Views made (plan/view.c) -------------------------------------------------------------------------------------------------------- */
+/* ---- Views made (plan/compile/view.c) -------------------------------------------------------------------------------------------------------- */
 
 /* As ivm_view_create() does; the plan stays the caller's. `saved` NULL: for the first time. The engine has been entered. */
 ivm_status ivm__view_declare(ivm_engine *engine, const char *name, const ivm_plan *plan, const ivm_view_options *options,
@@ -244,7 +244,7 @@ ivm_status ivm__view_declare(ivm_engine *engine, const char *name, const ivm_pla
 /* The step that fills the view's program, just compiled, from what its sources hold. On failure the program is to be freed. */
 ivm_status ivm__view_fill(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
-/* ---- Masks and terms (plan/mask.c, plan/terms.c) ---------------------------------------------------------------------------------- */
+/* ---- Masks and terms (plan/terms/mask.c, plan/terms/terms.c) ---------------------------------------------------------------------------------- */
 
 /* The largest set of parents with insert_only set, each reachable child to parent from a leaf outside the set; where a cycle leaves a
  * choice its lowest leaf stays outside. Edges that are unused are none. Bit i of insert_only: leaf i's table has no negative row, or, by row, rows
@@ -284,7 +284,7 @@ uint64_t ivm__leaf_rows(const ivm__graph *graph, const ivm__leaf_delta *leaves, 
 /* The terms of a decision one by one: *next 0 at first; false at the end. */
 bool ivm__decision_term(const ivm__decision *decision, uint32_t leaves_count, uint64_t *next, ivm__term *term);
 
-/* ---- Decisions kept (plan/decided.c) ------------------------------------------------------------------------------------------------------ */
+/* ---- Decisions kept (plan/terms/decided.c) ------------------------------------------------------------------------------------------------------ */
 
 /* The decisions of a join by the shape of what they were made for: which leaves changed, gained rows only or were set aside, how many rows there are to
  * a factor of two, the planner's options, the edges in use. Terms are the same for all deltas of a shape, so that a push like one of the last few
@@ -300,7 +300,7 @@ void ivm__decided_take(ivm__decided *decided, const ivm__graph *graph, const ivm
                        const ivm__leaf_delta *leaves, uint64_t empty, ivm__decision *decision);
 uint64_t ivm__decided_made(const ivm__decided *decided); /* how often one was made */
 
-/* ---- As the join's planner (plan/term_plan.c) ---------------------------------------------------------------------------------------------- */
+/* ---- As the join's planner (plan/terms/term_plan.c) ---------------------------------------------------------------------------------------------- */
 
 /* A join's planner: from the step's leaf deltas to terms; what it decided last is what explain tells. */
 typedef struct ivm__term_plan {
@@ -321,7 +321,7 @@ ivm_status ivm__term_plan_create(ivm_engine *engine, ivm__graph *graph, ivm__ter
 /* As the join operator's planner; the operator frees it. */
 ivm__join_planner ivm__term_planner(ivm__term_plan *plan);
 
-/* ---- Programs (plan/compile.c) and explain (plan/explain*.c) ---------------------------------------------------------------------------- */
+/* ---- Programs (plan/compile/compile.c) and explain (plan/explain*.c) ---------------------------------------------------------------------------- */
 
 /* A view's joins in reading order, for explain. Node and graphs are owned; term plans belong to the operators. */
 typedef struct ivm__planned {
@@ -343,7 +343,7 @@ ivm_status ivm__compile_judges(ivm_engine *engine, ivm__planned *planned, ivm__p
 void ivm__planned_deinit(ivm__planned *planned, ivm__memory *memory); /* all but the node */
 void ivm__planned_free(ivm__planned *planned, ivm__memory *memory);   /* NULL is fine */
 
-/* ---- Indexes (plan/prepare.c) -------------------------------------------------------------------------------------------------------------- */
+/* ---- Indexes (plan/compile/prepare.c) -------------------------------------------------------------------------------------------------------------- */
 
 /* The leaves that may ever drive a term of a step that starts from the state after so many pushes, or from a later one: all but those whose table only
  * gains rows and which these facts, tracked and younger ones aside, take out of every step. */

@@ -21,23 +21,23 @@ BY_TERMS = ["--join-rule", "telescoping"]
 
 # name, source, [(text, what stands in for it)], options of replay, scenario files
 VARIANTS = [
-    ("no reachability, by batch", "plan/mask.c", [
+    ("no reachability, by batch", "plan/terms/mask.c", [
         ("        uint64_t rest = all & ~reach_from(kept, edges, edges_count);\n", "        uint64_t rest = 0;\n"),
         ("    assert((skip & ~all) == 0 && skip != all);\n", "")],
      BY_BATCH, ["cases/fk_cycle.jsonl"]),
-    ("no reachability, by row", "plan/prune.c", [
-        ("    it->skip = ivm__skip_mask(it->graph->leaves_count, it->edges->edge, it->edges->count, candidates);\n",
-         "    it->skip = candidates;\n"),
+    ("no reachability, by row", "plan/terms/prune.c", [
+        ("    rounds->skip = ivm__skip_mask(it->graph->leaves_count, it->edges->edge, it->edges->count, candidates);\n",
+         "    rounds->skip = candidates;\n"),
         ("        assert(next);\n", "        next = next ? next : all & ~reached;\n"),
-        (" && it->round[edge->child] < it->round[leaf];\n", ";\n")],
+        (" && it->rounds->round[edge->child] < it->rounds->round[leaf];\n", ";\n")],
      [], ["unsound/reachability.jsonl"]),
-    ("one equated column of two", "plan/facts.c", [
+    ("one equated column of two", "plan/terms/facts.c", [
         ("            return IVM_OK;\n        }\n    }\n    edges->edge[",
          "            if (i == 0) {\n                return IVM_OK;\n            }\n"
          "            edges->pairs[edges->pairs_count + i] = edges->pairs[edges->pairs_count];\n"
          "        }\n    }\n    edges->edge[")],
      [], ["cases/fk_composite.jsonl", "cases/deltas_composite.jsonl", "cases/fk_not_equated.jsonl"]),
-    ("a fact bound by table name", "engine/table.c", [
+    ("a fact bound by table name", "engine/catalog/table.c", [
         ("            ivm__fact_drop(fact);\n", "            return;\n"),
         ("        ivm__table_free(table);\n        ivm__engine_settle(engine);\n",
          "        bool named = false;\n"
@@ -66,27 +66,27 @@ VARIANTS = [
          "        }\n"
          "        engine->facts_version++;\n")],
      [], ["cases/drop_and_recreate.jsonl"]),
-    ("a late parent trusted, by row", "plan/prune.c", [
+    ("a late parent trusted, by row", "plan/terms/prune.c", [
         ("    if (!made->prunable || edge->fact->trust != IVM_TRACKED) {\n", "    if (made->prunable || edge->fact->trust != IVM_TRACKED) {\n")],
      [], ["cases/fk_late_parent.jsonl", "cases/tracked_orphans_move.jsonl", "cases/tracked_parent_leaves.jsonl"]),
-    ("a late parent trusted, by batch", "plan/terms.c", [
+    ("a late parent trusted, by batch", "plan/terms/term_plan.c", [
         ("    edge->unused = awaited;\n", "    edge->unused = false;\n")],
      BY_BATCH, ["cases/fk_late_parent.jsonl", "cases/tracked_orphans_move.jsonl"]),
-    ("facts used within a round", "plan/prune.c", [
-        (" && it->round[edge->child] < it->round[leaf];\n", " && it->round[edge->child] <= it->round[leaf];\n")],
+    ("facts used within a round", "plan/terms/prune.c", [
+        (" && it->rounds->round[edge->child] < it->rounds->round[leaf];\n", " && it->rounds->round[edge->child] <= it->rounds->round[leaf];\n")],
      [], ["cases/deltas_tracked_ring.jsonl"]),
-    ("a fact used in a step that began before it", "plan/terms.c", [
+    ("a fact used in a step that began before it", "plan/terms/term_plan.c", [
         ("        if (fact->since <= since) {\n", "        if (fact->since <= since || true) {\n")],
      [], ["cases/deferred_fact_declared_late.jsonl"]),
-    ("rows told apart by signs", "engine/split.c", [
+    ("rows told apart by signs", "engine/batch/split.c", [
         ("    bool both = split->table->key_index->doubles && key_stands(split->table, row, came ? IVM__READ_OLD : IVM__READ_CUR, words);\n",
          "    bool both = false && key_stands(split->table, row, came ? IVM__READ_OLD : IVM__READ_CUR, words);\n")],
      [], ["cases/deltas_mixed_batch.jsonl", "cases/fk_key_change.jsonl"]),
-    ("old read without what is fresh", "operators/join_term.c", [
+    ("old read without what is fresh", "operators/join/join_term.c", [
         ("        source->aside = ivm__leaf_aside(leaf, source->reading);\n",
          "        source->aside = source->reading == IVM__READ_OLD ? NULL : ivm__leaf_aside(leaf, source->reading);\n")],
      BY_TERMS, ["unsound/old_without_fresh.jsonl"]),
-    ("current read without what is gone", "operators/join_term.c", [
+    ("current read without what is gone", "operators/join/join_term.c", [
         ("        source->aside = ivm__leaf_aside(leaf, source->reading);\n",
          "        source->aside = source->reading == IVM__READ_CUR ? NULL : ivm__leaf_aside(leaf, source->reading);\n")],
      [], ["cases/deltas_mixed_batch.jsonl"]),

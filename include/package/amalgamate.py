@@ -3,7 +3,7 @@
 
 ivm.h is the public headers in the order of their includes. ivm.c is the system's headers, the layers' headers, then each FILE (between
 #if and #endif where it has a CONDITION: a macro, or !macro). What a file keeps to itself at file scope is named after the file there: what was
-`static void threads_end` in engine/pool.c is `pool__threads_end`; so no source may define what a header of the system has elsewhere. Names of
+`static void threads_end` in engine/base/pool.c is `pool__threads_end`; so no source may define what a header of the system has elsewhere. Names of
 the library (ivm_, IVM_) stay."""
 import os
 import re
@@ -181,7 +181,8 @@ def renamed(tokens, names, prefix):
 class Amalgamation:
     def __init__(self, root, layers):
         self.root = root
-        self.headers = {name: f"{layer}/{name}" for layer in layers for name in os.listdir(f"{root}/{layer}") if name.endswith(".h")}
+        self.headers = {name: f"{os.path.relpath(folder, root)}/{name}"
+                        for layer in layers for folder, _, names in os.walk(f"{root}/{layer}") for name in names if name.endswith(".h")}
         self.public, self.inside, self.seen = [], [], set()
         self.system = {}     # #include of the system's: the conditions it is under
         self.conditions = {} # header: the conditions it is included under

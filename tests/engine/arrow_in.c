@@ -1,4 +1,4 @@
-/* tests engine/arrow_batch.c, arrow_read.c, arrow_strings.c and arrow_dictionary.c: what is read, and how. */
+/* tests engine/arrow/arrow_batch.c, arrow_read.c, arrow_strings.c and arrow_dictionary.c: what is read, and how. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* tests engine/arrow_stream.c, arrow_build.c and arrow_schema.c: what is given out, and that it comes back as it went. */
+/* tests engine/arrow/arrow_stream.c, arrow_build.c and arrow_schema.c: what is given out, and that it comes back as it went. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>

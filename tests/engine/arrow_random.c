@@ -1,4 +1,4 @@
-/* tests engine/arrow_read.c and its like against rows added one by one: random formats, offsets at both levels, nulls, dictionaries, buffers that are not aligned. A failure names its seed. */
+/* tests engine/arrow/arrow_read.c and its like against rows added one by one: random formats, offsets at both levels, nulls, dictionaries, buffers that are not aligned. A failure names its seed. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>

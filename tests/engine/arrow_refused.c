@@ -1,4 +1,4 @@
-/* tests engine/arrow_batch.c, arrow_read.c and their like: what is refused, with what words. */
+/* tests engine/arrow/arrow_batch.c, arrow_read.c and their like: what is refused, with what words. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

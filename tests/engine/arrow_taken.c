@@ -1,4 +1,4 @@
-/* tests engine/arrow_batch.c: that arrays and streams are released once, whatever comes of them; streams that fail; memory that runs out. */
+/* tests engine/arrow/arrow_batch.c: that arrays and streams are released once, whatever comes of them; streams that fail; memory that runs out. */
 #include <criterion/criterion.h>
 #include <errno.h>
 

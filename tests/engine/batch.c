@@ -1,4 +1,4 @@
-/* tests engine/batch.c and engine/batch_rows.c */
+/* tests engine/batch/batch.c and engine/batch/batch_rows.c */
 #include "batch.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* Tests of engine/block.c and block_read.c: what is written is read again however the reading is cut up, and every stream that is not just so is
+/* Tests of engine/saved/block.c and block_read.c: what is written is read again however the reading is cut up, and every stream that is not just so is
  * refused: bytes flipped, cut, blocks left out, doubled, swapped and taken from another stream, headers made up with a hash that is right. */
 #include "block.h"
 

@@ -1,4 +1,4 @@
-/* Tests of engine/bytes.c: what is put is got again, and what cannot be is refused without memory being asked for. */
+/* Tests of engine/saved/bytes.c: what is put is got again, and what cannot be is refused without memory being asked for. */
 #include "bytes.h"
 
 #include <criterion/criterion.h>

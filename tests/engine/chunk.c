@@ -1,4 +1,4 @@
-/* tests engine/chunk.c */
+/* tests engine/base/chunk.c */
 #include "chunk.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* tests engine/codes.c */
+/* tests engine/index/codes.c */
 #include "codes.h"
 
 #include <criterion/criterion.h>

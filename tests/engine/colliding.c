@@ -1,4 +1,4 @@
-/* tests engine/hash.h as the engine seeds it: keys and texts crafted so that all hash alike under one seed are as good as random ones under another.
+/* tests engine/base/hash.h as the engine seeds it: keys and texts crafted so that all hash alike under one seed are as good as random ones under another.
  *
  * XXH3 of 8 bytes is a bijection for a known seed: going backwards through it gives a key for every hash there is, so that 2^16 keys whose hashes agree in
  * the half that an index goes by cost nothing to make. What they cost an engine is counted in slots looked at, not timed. */

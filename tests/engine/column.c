@@ -1,4 +1,4 @@
-/* tests engine/column.c and engine/store_rewrite.c */
+/* tests engine/catalog/column.c and engine/store/store_rewrite.c */
 #include <criterion/criterion.h>
 #include <stdio.h>
 

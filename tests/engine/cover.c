@@ -1,4 +1,4 @@
-/* tests engine/cover.c */
+/* tests engine/index/cover.c */
 #include "cover.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* Tests of engine/exact_sum.c: hard cases worked out in exact fractions, and random streams against a model of 2880 bits that multiplies
+/* Tests of engine/sums/exact_sum.c: hard cases worked out in exact fractions, and random streams against a model of 2880 bits that multiplies
  * bit by bit and is asked only whether a double is the nearest to it. */
 #include "exact_sum.h"
 

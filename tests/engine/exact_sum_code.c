@@ -1,4 +1,4 @@
-/* Tests of exact sums as bytes (engine/exact_sum.c): equal sums write equal bytes, however they came to be, and what is read goes on as what was
+/* Tests of exact sums as bytes (engine/sums/exact_sum.c): equal sums write equal bytes, however they came to be, and what is read goes on as what was
  * written would; numbers that no sum can be are refused. */
 #include <criterion/criterion.h>
 #include <float.h>

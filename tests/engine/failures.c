@@ -1,4 +1,4 @@
-/* tests engine/failures.c */
+/* tests engine/step/failures.c */
 #include <criterion/criterion.h>
 
 #include "allocator.h"

@@ -1,4 +1,4 @@
-/* tests engine/finder.c: whatever is looked up in a snapshot is what its own rows say, by a finder that is made, offered, kept, filled up, made anew
+/* tests engine/read/finder.c: whatever is looked up in a snapshot is what its own rows say, by a finder that is made, offered, kept, filled up, made anew
  * and given up; looking up costs the same in a thousand rows and in a million. */
 #include "finder.h"
 

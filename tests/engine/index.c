@@ -1,4 +1,4 @@
-/* tests engine/index.c, index_lists.c, probe.c */
+/* tests engine/index/index.c, index_lists.c, probe.c */
 #include "index_case.h"
 
 /* ---- Slots ------------------------------------------------------------------------------------------------------------------------ */

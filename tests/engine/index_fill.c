@@ -1,4 +1,4 @@
-/* tests engine/index_fill.c, and making and clearing an index */
+/* tests engine/index/index_fill.c, and making and clearing an index */
 #include "index_case.h"
 
 /* An index made over rows that stand equals one that grew with them, in the middle of a step too. */

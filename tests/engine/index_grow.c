@@ -1,4 +1,4 @@
-/* tests engine/index_grow.c: slots that grow a piece at a time */
+/* tests engine/index/index_grow.c: slots that grow a piece at a time */
 #include "index_case.h"
 
 static uint64_t drawn = 1;

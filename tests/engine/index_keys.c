@@ -1,4 +1,4 @@
-/* tests engine/index_keys.c, index_row.c */
+/* tests engine/index/index_keys.c, index_row.c */
 #include "index_case.h"
 
 Test(engine_index_keys, one_plain_column_is_not_copied)

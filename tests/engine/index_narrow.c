@@ -1,4 +1,4 @@
-/* tests engine/index_narrow.c */
+/* tests engine/index/index_narrow.c */
 #include "index_case.h"
 
 #define FAR 64u

@@ -1,4 +1,4 @@
-/* tests engine/layout.c */
+/* tests engine/base/layout.c */
 #include "layout.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* Tests of engine/log_read.c: damage to what was on the disk is corrupt and named by file and byte, a torn tail is cut and told. Every byte flipped,
+/* Tests of engine/log/log_read.c: damage to what was on the disk is corrupt and named by file and byte, a torn tail is cut and told. Every byte flipped,
  * every file cut at every length, records left out and doubled, files missing, doubled, renamed, of another directory, and old ones lying beside. */
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Tests of engine/files.c, directory.c and the log over them, on real files in a directory of their own: what is written is there again, names of
+/* Tests of engine/log/files.c, directory.c and the log over them, on real files in a directory of their own: what is written is there again, names of
  * calls and files in messages, locks between processes, processes that are killed, and a checkpoint written by one thread while another appends. */
 #include <criterion/criterion.h>
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* tests engine/memory.c and engine/status.c */
+/* tests engine/base/memory.c and engine/base/status.c */
 #include "memory.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* Tests of engine/moments.c: hard cases worked out in exact fractions, in any order; moments that come back to nothing. */
+/* Tests of engine/sums/moments.c: hard cases worked out in exact fractions, in any order; moments that come back to nothing. */
 #include "moments.h"
 
 #include <criterion/criterion.h>

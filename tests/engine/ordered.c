@@ -1,4 +1,4 @@
-/* Tests of engine/ordered.c, its tree and its nodes: random steps against a plain list of (group, cell, weight), validated after each
+/* Tests of engine/sums/ordered.c, its tree and its nodes: random steps against a plain list of (group, cell, weight), validated after each
  * operation, for every type. */
 #include "ordered.h"
 

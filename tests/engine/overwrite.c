@@ -1,4 +1,4 @@
-/* tests engine/store_overwrite.c: random steps of rows overwritten, taken out and put in against arrays of what they were, with snapshots of the
+/* tests engine/store/store_overwrite.c: random steps of rows overwritten, taken out and put in against arrays of what they were, with snapshots of the
  * pages held across, each step committed or undone; and every allocation failing. */
 #include "allocator.h"
 #include "index.h"

@@ -1,4 +1,4 @@
-/* tests engine/pages.c */
+/* tests engine/store/pages.c */
 #include "pages.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* tests engine/pending.c and engine/store_lay.c */
+/* tests engine/step/pending.c and engine/store/store_lay.c */
 #include "pending.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* tests engine/pool.c */
+/* tests engine/base/pool.c */
 #include "pool.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* tests engine/program.c */
+/* tests engine/step/program.c */
 #include "program.h"
 
 #include <criterion/criterion.h>

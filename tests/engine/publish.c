@@ -1,4 +1,4 @@
-/* tests engine/publish.c: who takes a snapshot while another thread pushes waits for nobody, gets the state last committed, and costs an engine of one thread
+/* tests engine/read/publish.c: who takes a snapshot while another thread pushes waits for nobody, gets the state last committed, and costs an engine of one thread
  * nothing. */
 #include "publish.h"
 

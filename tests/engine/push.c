@@ -1,4 +1,4 @@
-/* tests engine/push.c */
+/* tests engine/step/push.c */
 #include "source.h"
 
 #include <criterion/criterion.h>

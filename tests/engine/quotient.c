@@ -1,4 +1,4 @@
-/* Tests of engine/quotient.c: hard cases worked out in exact fractions, the machine's own division, and the C library's reading of
+/* Tests of engine/base/quotient.c: hard cases worked out in exact fractions, the machine's own division, and the C library's reading of
  * decimals. */
 #include <criterion/criterion.h>
 #include <math.h>

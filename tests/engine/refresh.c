@@ -1,4 +1,4 @@
-/* tests engine/refresh.c and engine/step.c */
+/* tests engine/step/refresh.c and engine/step/step.c */
 #include <criterion/criterion.h>
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-/* Tests of engine/row_code.c and row_read.c: random rows of every type are read as they were written; whatever else is read, were it ever so
+/* Tests of engine/saved/row_code.c and row_read.c: random rows of every type are read as they were written; whatever else is read, were it ever so
  * damaged, is either refused or is rows that would be written just so. */
 #include "row_code.h"
 #include "row_stream.h"

@@ -1,4 +1,4 @@
-/* Tests of engine/row_order.c and row_sort.c: random rows in a store come out as qsort puts them, equal ones as one, through windows of any size;
+/* Tests of engine/saved/row_order.c and row_sort.c: random rows in a store come out as qsort puts them, equal ones as one, through windows of any size;
  * memory failing makes windows smaller or leaves nothing. */
 #include "row_order.h"
 

@@ -1,4 +1,4 @@
-/* Tests of engine/saver_stream.c, loader.c and row_stream.c: programs of operators that hold rows, rows with payloads, and bytes are saved, loaded
+/* Tests of engine/saved/saver_stream.c, loader.c and row_stream.c: programs of operators that hold rows, rows with payloads, and bytes are saved, loaded
  * into others and saved again as the same bytes; what changes in between is not in the stream; every failure leaves nothing behind. */
 #include "saver_stream.h"
 

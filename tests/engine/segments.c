@@ -1,4 +1,4 @@
-/* tests engine/segments.c, and whole lines from engine/memory.c */
+/* tests engine/base/segments.c, and whole lines from engine/base/memory.c */
 #include "segments.h"
 
 #include <criterion/criterion.h>

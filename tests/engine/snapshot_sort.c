@@ -1,4 +1,4 @@
-/* tests engine/snapshot_sort.c and chunks: rows come in the order of their values, whatever brought them there; chunk n is what the cursor gives there. */
+/* tests engine/read/snapshot_sort.c and chunks: rows come in the order of their values, whatever brought them there; chunk n is what the cursor gives there. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Tests of engine/sorted.c: rows of every type under random orders against a plain list kept in order by comparisons of its own, values at the ends
+/* Tests of engine/sums/sorted.c: rows of every type under random orders against a plain list kept in order by comparisons of its own, values at the ends
  * of their ranges and texts that begin alike among them. */
 #include "sorted.h"
 

@@ -1,4 +1,4 @@
-/* tests engine/stage.c and the files beside it: batches against the model. */
+/* tests engine/batch/stage.c and the files beside it: batches against the model. */
 #include "stage.h"
 
 #include <criterion/criterion.h>

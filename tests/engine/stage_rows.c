@@ -1,4 +1,4 @@
-/* tests engine/stage_rows.c */
+/* tests engine/batch/stage_rows.c */
 #include "staging.h"
 
 #include <criterion/criterion.h>

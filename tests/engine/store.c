@@ -1,4 +1,4 @@
-/* tests engine/store.c, store_step.c, store_scan.c, heavy.c */
+/* tests engine/store/store.c, store_step.c, store_scan.c, heavy.c */
 #include "store_model.h"
 
 static void run(uint64_t seed, uint32_t steps, uint32_t operations)

@@ -1,4 +1,4 @@
-/* tests engine/text.c */
+/* tests engine/base/text.c */
 #include "text.h"
 
 #include <criterion/criterion.h>

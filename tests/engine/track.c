@@ -1,4 +1,4 @@
-/* tests engine/track.c, engine/track_held.c and engine/track_keys.c: counts against the rows, over any history. */
+/* tests engine/batch/track.c, engine/batch/track_held.c and engine/batch/track_keys.c: counts against the rows, over any history. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

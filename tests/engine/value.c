@@ -1,4 +1,4 @@
-/* tests engine/value.c */
+/* tests engine/base/value.c */
 #include <criterion/criterion.h>
 #include <math.h>
 

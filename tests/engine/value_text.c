@@ -1,4 +1,4 @@
-/* tests engine/value_text.c, value_float.c and value_time.c */
+/* tests engine/base/value_text.c, value_float.c and value_time.c */
 #include <criterion/criterion.h>
 #include <locale.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Tests of engine/wide.c: against schoolbook arithmetic in bytes, which shares nothing with it. */
+/* Tests of engine/base/wide.c: against schoolbook arithmetic in bytes, which shares nothing with it. */
 #include <criterion/criterion.h>
 
 #include "random.h"

@@ -1,4 +1,4 @@
-/* tests engine/zset.c, store_chunk.c */
+/* tests engine/index/zset.c, store_chunk.c */
 #include "zset.h"
 
 #include <criterion/criterion.h>

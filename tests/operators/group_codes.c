@@ -1,4 +1,4 @@
-/* tests operators/group_codes.c */
+/* tests operators/aggregate/group_codes.c */
 #include "group_codes.h"
 
 #include <criterion/criterion.h>

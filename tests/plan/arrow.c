@@ -1,4 +1,4 @@
-/* tests engine/arrow_stream.c on views: their names, their changes with weights, inside a callback too, and a copy of a view kept by nothing else. */
+/* tests engine/arrow/arrow_stream.c on views: their names, their changes with weights, inside a callback too, and a copy of a view kept by nothing else. */
 #include "shop.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* Views over a dimension so large that joins ask covers (engine/cover.h): its rows come, change, go and come again, between batches of facts,
+/* Views over a dimension so large that joins ask covers (engine/index/cover.h): its rows come, change, go and come again, between batches of facts,
  * with them, and in batches that fail. What the views must hold is worked out from plain arrays. */
 #include "cover.h"
 #include "allocator.h"

@@ -7,7 +7,7 @@
  *
  *     PUSH            u8: has a position; if so u16 size, bytes | per table that changed: u32 ordinal, rows (row_code.h, loose), UINT32_MAX u32
  *     others          u32 size, then
- *       TABLE, FACT, VIEW                    as in a catalog (catalog_code.h, plan/catalog_view.h)
+ *       TABLE, FACT, VIEW                    as in a catalog (catalog_code.h, plan/saved/catalog_view.h)
  *       TABLE_DROP, FACT_REMOVE, VIEW_DROP,
  *       REFRESH                              u32 ordinal
  *       COLUMN_RENAME                        u32 ordinal of the table, its name, the new one

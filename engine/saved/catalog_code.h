@@ -1,4 +1,4 @@
-/* The catalog as bytes: tables and facts; views follow them (plan/catalog_view.h).
+/* The catalog as bytes: tables and facts; views follow them (plan/saved/catalog_view.h).
  *
  *     tables   count, each: name, flags, columns (name, type, may it be null), key (positions), partition (position) where it has one
  *     facts    count, each: child and parent (positions in the list of tables), trust, pairs of columns (positions)

@@ -1,4 +1,4 @@
-/* Views, the part that needs no plan: giving back what one holds. Made in plan/view.c. */
+/* Views, the part that needs no plan: giving back what one holds. Made in plan/compile/view.c. */
 #include "pending.h"
 #include "publish.h"
 #include "transient.h"

@@ -5,7 +5,7 @@
  * Decided by the table's keys, never by the signs of a leaf's rows: a filter can make an update look like an insertion. With every foreign key
  * intact before, no old child joins a fresh row; with it intact after, no new child joins a gone one. So a join may take all fresh parents as
  * added before anything else happens and all gone ones as removed after it: neither changes it, and between the two its delta of that
- * parent is the changed rows alone (plan/prune.c). Rows taken so are set aside: read with the weight that they have on their one side, whatever the reading.
+ * parent is the changed rows alone (plan/terms/prune.c). Rows taken so are set aside: read with the weight that they have on their one side, whatever the reading.
  *
  * Flags stand beside the store's touch list and the rows it appended. Cost: once a step and table; a lookup a changed row, none where the
  * step left no key two rows. */

@@ -1,4 +1,4 @@
-/* The whole catalog as bytes: tables and facts (engine/catalog_code.h), then views.
+/* The whole catalog as bytes: tables and facts (engine/saved/catalog_code.h), then views.
  *
  *     views    count, each: name, how it is refreshed, plan, of each scan of a table the columns as they were then and are now, of each join
  *              that reads rows not kept the facts that it goes by

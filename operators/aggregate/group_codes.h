@@ -1,4 +1,4 @@
-/* Groups by codes: where every group column comes with codes (engine/codes.h), a row's group is read from one array instead of being hashed for,
+/* Groups by codes: where every group column comes with codes (engine/index/codes.h), a row's group is read from one array instead of being hashed for,
  * looked up and compared.
  *
  *     place = code of the first column - 1 | (code of the second - 1) << bits of the first | ...        groups[place] = group + 1
