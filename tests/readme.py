@@ -219,7 +219,7 @@ def span(place, text, known, options, bench):
               (not text.startswith("test_durable_") or os.path.exists(f"{HERE}/durable/{name.removeprefix('durable_')}.c")), "is no test")
     elif re.match(r"-D[A-Z_]+", text):
         name = re.match(r"-D(\w+)", text).group(1)
-        judge(text, name.startswith("CMAKE_") or name in tests + read("include/package/amalgamate.py"), "is no setting")
+        judge(text, name.startswith("CMAKE_") or name in tests + read("include/CMakeLists.txt") + read("include/package/amalgamate.py"), "is no setting")
     elif re.match(r"--\w", text):
         judge(text, text.split()[0] in options or text == "--static", "is no option")
     elif os.path.isdir(os.path.join(ROOT, text)):
