@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "allocator.h"
+#include "growth.h"
 
 static test_allocator counted;
 static ivm__memory memory;
@@ -410,4 +411,19 @@ Test(engine_memory, what_is_leaving_does_not_meet_the_limit)
     cr_assert(next && memory.bytes_held == size);
     cr_assert_null(ivm__allocate(&memory, size));
     ivm__release(&memory, next, size);
+}
+
+/* Else pushes of many rows would leave more and more behind: they grow what they fill sooner than it goes a piece at a time. */
+Test(engine_memory, what_grew_goes_at_once_where_that_takes_no_longer_than_the_push)
+{
+    cut_begin(SIZE_MAX);
+    size_t size = 5 * IVM__LEAVING_MIN;
+    uint64_t slots = size / IVM__CLEARED_FOR_SLOT;
+    ivm__growth_release(&memory, ivm__allocate(&memory, size), size, IVM__MOVED_ALL);
+    cr_assert_eq(memory.bytes_held, 0);
+    ivm__growth_release(&memory, ivm__allocate(&memory, size), size, slots);
+    cr_assert_eq(memory.bytes_held, 0);
+    ivm__growth_release(&memory, ivm__allocate(&memory, size), size, slots - 1);
+    cr_assert_eq(memory.bytes_held, size);
+    cr_assert(ivm__leaving_end(&memory));
 }
