@@ -96,10 +96,11 @@ static inline bool ivm__growth_moved(ivm__growth *growth, uint64_t distance)
     return growth->done == growth->capacity;
 }
 
-/* The slots that were in use go, at the end of a move of `slots`. */
+/* The slots that were in use go, at the end of a move of `slots`: at once where that takes no longer, so that they do not wait while pushes of many
+ * rows make the next ones grow; a small table's too. */
 static inline void ivm__growth_release(ivm__memory *memory, void *block, size_t bytes, uint64_t slots)
 {
-    if (slots == IVM__MOVED_ALL) {
+    if (slots >= bytes / IVM__CLEARED_FOR_SLOT) {
         ivm__release(memory, block, bytes);
     } else {
         ivm__release_slowly(memory, block, bytes);

@@ -123,6 +123,9 @@ void *ivm__allocate(ivm__memory *memory, size_t size)
         return NULL;
     }
     void *block = memory->allocator.allocate(memory->allocator.context, size);
+    if (ivm__unlikely(!block) && ivm__leaving_end(memory)) {
+        block = memory->allocator.allocate(memory->allocator.context, size);
+    }
     assert(((uintptr_t)block & (size < 16 ? 7 : 15)) == 0);
     if (!block) {
         held_refuse(memory, size);
@@ -151,6 +154,9 @@ void *ivm__resize(ivm__memory *memory, void *old, size_t size_old, size_t size_n
         return NULL;
     }
     void *block = memory->allocator.resize(memory->allocator.context, old, size_old, size_new);
+    if (ivm__unlikely(!block) && more && ivm__leaving_end(memory)) {
+        block = memory->allocator.resize(memory->allocator.context, old, size_old, size_new);
+    }
     if (!block) {
         held_refuse(memory, more);
     } else if (size_new < size_old) {

@@ -34,7 +34,8 @@ void *ivm__allocate_zeroed(ivm__memory *memory, size_t size);
 void *ivm__resize(ivm__memory *memory, void *old, size_t size_old, size_t size_new);
 void ivm__release(ivm__memory *memory, void *block, size_t size); /* NULL is fine */
 /* The same for what a small push would else give back at once: a large block takes the system a millisecond for each 16 MB. It goes a piece at a time
- * from its end, one whenever a step ends, and counts as held until then, unless the limit on bytes is met: then all such blocks go at once. */
+ * from its end, one whenever a step ends, and counts as held until then, unless the limit on bytes is met or the allocator has no more: then all such
+ * blocks go at once. */
 void ivm__release_slowly(ivm__memory *memory, void *block, size_t size); /* NULL is fine */
 #define IVM__LEAVING_MIN ((size_t)1 << 20)                               /* smaller ones go at once */
 #define IVM__LEAVING_PIECE ((size_t)1 << 17)                             /* some 10 us */

@@ -299,7 +299,7 @@ static ivm_status larger_make(ivm__cover_words *it, uint64_t capacity)
 static void larger_take(ivm__cover_words *it, uint64_t slots)
 {
     ivm__cover_words *larger = it->larger;
-    assert(larger->failed || larger->used == it->used);
+    assert(!it->failed && (larger->failed || larger->used == it->used));
     ivm__growth_release(it->memory, it->words, words_bytes(it->capacity), slots);
     it->words = larger->words;
     it->capacity = larger->capacity;
@@ -343,14 +343,19 @@ static void larger_move(ivm__cover_words *it, uint64_t slots)
     }
 }
 
+/* Words that failed lack keys, and so would larger ones filled from them, which know of no failure. */
 ivm_status ivm__cover_words_reserve(ivm__cover_words *it, uint64_t rows)
 {
+    if (ivm__unlikely(it->failed)) {
+        larger_drop(it);
+        return IVM_OK;
+    }
     uint64_t needed = it->used + rows, capacity = capacity_for(needed);
     bool meanwhile = ivm__grows_for(it->capacity, rows) && needed <= (uint64_t)it->capacity * 33 / 50 + ivm__grows_meanwhile(it->capacity);
     if (ivm__unlikely(it->larger != NULL)) {
         larger_move(it, meanwhile ? ivm__moved_for(rows) : IVM__MOVED_ALL);
     }
-    if (it->failed || it->larger || capacity <= it->capacity) {
+    if (it->failed || it->larger || capacity <= it->capacity) { /* larger ones may have failed as they took their place */
         return IVM_OK;
     }
     IVM_TRY(larger_make(it, capacity));

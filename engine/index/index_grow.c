@@ -190,12 +190,12 @@ static ivm_status other_begin(ivm__index *index, uint64_t before, uint64_t neede
     return capacity ? larger_make(index, capacity, narrow) : IVM_OUT_OF_MEMORY;
 }
 
-/* Begins larger slots for so many more rows. */
-static ivm_status larger_begin(ivm__index *index, uint64_t rows)
+/* Begins larger slots for so many more rows, and for those that may come while they are filled. */
+static ivm_status larger_begin(ivm__index *index, uint64_t rows, uint64_t meanwhile)
 {
     uint64_t needed = index->used + rows;
     uint64_t before = ivm__slots_limit(index->slots_capacity, index->narrow != NULL) >= needed ? 0 : index->slots_capacity;
-    return other_begin(index, before, needed, index->store->rows_end + rows);
+    return other_begin(index, before, needed + meanwhile, index->store->rows_end + rows);
 }
 
 ivm_status ivm__slots_reserve(ivm__index *index, uint64_t rows)
@@ -206,8 +206,9 @@ ivm_status ivm__slots_reserve(ivm__index *index, uint64_t rows)
     if (index->larger || has_room(index, rows)) {
         return IVM_OK;
     }
-    IVM_TRY(larger_begin(index, rows));
-    if (!has_room_meanwhile(index, rows)) {
+    bool beside = has_room_meanwhile(index, rows);
+    IVM_TRY(larger_begin(index, rows, beside ? ivm__grows_meanwhile(index->slots_capacity) : 0));
+    if (!beside) {
         larger_move(index, IVM__MOVED_ALL);
     }
     return IVM_OK;
@@ -219,7 +220,7 @@ ivm_status ivm__slots_reserve_at_once(ivm__index *index, uint64_t rows, uint64_t
     if (has_room(index, rows)) {
         return IVM_OK;
     }
-    IVM_TRY(larger_begin(index, better));
+    IVM_TRY(larger_begin(index, better, 0));
     larger_move(index, IVM__MOVED_ALL);
     return IVM_OK;
 }

@@ -498,6 +498,41 @@ Test(engine_cover, values_become_many)
     }
 }
 
+/* The same while larger words are filled beside: what said nothing any more says nothing when those take its place. */
+Test(engine_cover, values_become_many_while_words_grow)
+{
+    world *it = begin(63);
+    it->values = FEW;
+    fill(it, 0, 2000);
+    commit(it);
+    covers_make(it);
+    const ivm__cover_words *words = it->covers[0]->words;
+    cr_assert_not_null(words);
+    uint32_t next = 2000;
+    for (; !words->larger; next++) {
+        cr_assert_lt(next, KEYS);
+        fill(it, next, next + 1);
+        commit(it);
+    }
+    it->values = UINT32_MAX;
+    while (!words->failed) {
+        step(it, 1);
+        commit(it);
+    }
+    cr_assert_not_null(words->larger);
+    it->values = FEW;
+    for (next = 0; next < KEYS; next++) {
+        if (it->a[next] == ABSENT) {
+            fill(it, next, next + 1);
+            commit(it);
+            cr_assert(words->failed);
+            cr_assert_null(ivm__index_cover_any(it->index));
+        }
+    }
+    check(it);
+    end(it);
+}
+
 /* A small index has words with few codes, and so pairs; they become words when there are many keys, in the middle of a step too, and stay pairs
  * where memory runs out. */
 Test(engine_cover, pairs_become_words_as_keys_come)

@@ -1,4 +1,6 @@
 /* tests engine/index/index_grow.c: slots that grow a piece at a time */
+#include "index_inside.h"
+
 #include "index_case.h"
 
 static uint64_t drawn = 1;
@@ -104,6 +106,15 @@ Test(engine_index_grow, a_piece_at_a_time)
     end();
 }
 
+/* Not under a free id. */
+static ivm__row_id append(uint64_t word)
+{
+    ivm__row_id row = ivm__store_append(&store, 1);
+    memcpy(ivm__store_row(&store, row) + layout->offsets[0], &word, sizeof word);
+    ivm__store_link(&store, row);
+    return row;
+}
+
 /* Narrow slots become wide ones where row ids need more bits, a piece at a time too. */
 Test(engine_index_grow, narrow_slots_become_wide)
 {
@@ -111,9 +122,7 @@ Test(engine_index_grow, narrow_slots_become_wide)
     uint32_t beside = 0;
     for (uint64_t i = 0; i < 6000; i++) {
         cr_assert_eq(ivm__store_reserve(&store, 1), IVM_OK);
-        ivm__row_id row = ivm__store_append(&store, 1); /* not under a free id */
-        memcpy(ivm__store_row(&store, row) + layout->offsets[0], &i, sizeof i);
-        ivm__store_link(&store, row);
+        append(i);
         if (i > 200) {
             cr_assert_eq(ivm__store_weight_add(&store, (ivm__row_id)(i - 200), -1), IVM_OK);
         }
@@ -124,6 +133,41 @@ Test(engine_index_grow, narrow_slots_become_wide)
         }
     }
     cr_assert(beside > 0 && index->slots, "%u", beside);
+    end();
+}
+
+/* Few rows of large ids in narrow slots: the wide ones beside are fewer, and hold what comes until they are filled. */
+Test(engine_index_grow, fewer_wide_slots_have_room_for_what_comes)
+{
+    enum { ROWS = 5000, LEFT = 750, AT_ONCE = 16 };
+    ivm__index *index = words_index(true);
+    uint64_t word = 0;
+    cr_assert_eq(ivm__store_reserve(&store, ROWS), IVM_OK);
+    while (word < ROWS) {
+        append(word++);
+    }
+    ivm__store_commit(&store);
+    for (ivm__row_id row = LEFT; row < ROWS; row++) {
+        cr_assert_eq(ivm__store_weight_add(&store, row, -1), IVM_OK);
+    }
+    ivm__store_commit(&store);
+    while (!index->larger) {
+        cr_assert_eq(ivm__store_reserve(&store, 1), IVM_OK);
+        cr_assert(index->narrow);
+        cr_assert_eq(ivm__store_weight_add(&store, append(word++), -1), IVM_OK);
+        ivm__store_commit(&store);
+    }
+    cr_assert(index->larger->slots && index->larger->slots_capacity < index->slots_capacity);
+    while (index->larger) {
+        cr_assert_eq(ivm__store_reserve(&store, AT_ONCE), IVM_OK);
+        cr_assert_lt(index->used, index->larger ? ivm__slots_limit(index->larger->slots_capacity, false) : UINT64_MAX);
+        for (uint32_t n = 0; n < AT_ONCE; n++) {
+            append(word++);
+        }
+        ivm__store_commit(&store);
+        index_check(index);
+    }
+    cr_assert(index->slots && index->used > LEFT + 100);
     end();
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "allocator.h"
+#include "growth.h"
 
 static test_allocator counted;
 static ivm__memory memory;
@@ -330,16 +331,19 @@ Test(engine_status, messages_never_end_within_a_character)
 
 /* ---- Blocks that go a piece at a time ----------------------------------------------------------------------------------------------- */
 
-static size_t cuts, moves_from;
+static size_t cuts, moves_from, blocks_left; /* blocks that the allocator gives out at once */
 
 /* In place, as an allocator cuts a large block, until so many cuts; then it moves what is left. */
 static void *cut_resize(void *context, void *old, size_t size_old, size_t size_new)
 {
     (void)context;
-    if (++cuts < moves_from) {
+    if (++cuts < moves_from && size_new < size_old) {
         return old;
     }
-    void *moved = malloc(size_new);
+    void *moved = size_new < size_old || blocks_left ? malloc(size_new) : NULL;
+    if (!moved) {
+        return NULL;
+    }
     memcpy(moved, old, size_old < size_new ? size_old : size_new);
     free(old);
     return moved;
@@ -348,7 +352,7 @@ static void *cut_resize(void *context, void *old, size_t size_old, size_t size_n
 static void *cut_allocate(void *context, size_t size)
 {
     (void)context;
-    return malloc(size);
+    return blocks_left && blocks_left-- ? malloc(size) : NULL;
 }
 
 static void cut_release(void *context, void *block, size_t size)
@@ -356,6 +360,7 @@ static void cut_release(void *context, void *block, size_t size)
     (void)context;
     (void)size;
     free(block);
+    blocks_left++;
 }
 
 static void cut_begin(size_t moves)
@@ -363,6 +368,7 @@ static void cut_begin(size_t moves)
     const ivm_allocator functions = { cut_allocate, cut_resize, cut_release, NULL };
     cuts = 0;
     moves_from = moves;
+    blocks_left = 100;
     ivm__memory_init(&memory, &functions);
 }
 
@@ -410,4 +416,36 @@ Test(engine_memory, what_is_leaving_does_not_meet_the_limit)
     cr_assert(next && memory.bytes_held == size);
     cr_assert_null(ivm__allocate(&memory, size));
     ivm__release(&memory, next, size);
+}
+
+/* Nor does an allocator lack what is only on its way back to it. */
+Test(engine_memory, what_is_leaving_goes_where_the_allocator_has_no_more)
+{
+    cut_begin(SIZE_MAX);
+    size_t size = 5 * IVM__LEAVING_MIN;
+    blocks_left = 1;
+    ivm__release_slowly(&memory, ivm__allocate(&memory, size), size);
+    void *next = ivm__allocate(&memory, 100);
+    cr_assert(next && memory.bytes_held == 100);
+    cr_assert_null(ivm__allocate(&memory, 100));
+    blocks_left = 1;
+    ivm__release_slowly(&memory, ivm__allocate(&memory, size), size);
+    next = ivm__resize(&memory, next, 100, 200);
+    cr_assert(next && memory.bytes_held == 200);
+    ivm__release(&memory, next, 200);
+}
+
+/* Else pushes of many rows would leave more and more behind: they grow what they fill sooner than it goes a piece at a time. */
+Test(engine_memory, what_grew_goes_at_once_where_that_takes_no_longer_than_the_push)
+{
+    cut_begin(SIZE_MAX);
+    size_t size = 5 * IVM__LEAVING_MIN;
+    uint64_t slots = size / IVM__CLEARED_FOR_SLOT;
+    ivm__growth_release(&memory, ivm__allocate(&memory, size), size, IVM__MOVED_ALL);
+    cr_assert_eq(memory.bytes_held, 0);
+    ivm__growth_release(&memory, ivm__allocate(&memory, size), size, slots);
+    cr_assert_eq(memory.bytes_held, 0);
+    ivm__growth_release(&memory, ivm__allocate(&memory, size), size, slots - 1);
+    cr_assert_eq(memory.bytes_held, size);
+    cr_assert(ivm__leaving_end(&memory));
 }
