@@ -265,6 +265,8 @@ def usage():
     refused("a view that cannot be", PRODUCT + scan("nothing"), ":2: view: failed with unknown_table")
     refused("no such table", plan, "no table t", "--table", "t")
     refused("upserts without a key", plan, "--key wants all_product=N", "--to", "upsert")
+    refused("a checkpoint that cannot be written", plan, "/checkpoint: cannot write: No such file", "--checkpoint", path_of("none/checkpoint"),
+            lines=lines_of({"insert": {"id": 1}}))
     refused("a key too wide", plan, "1 to 2", "--to", "upsert", "--key", "all_product=3")
     kept = path_of("usage.checkpoint")
     feed(plan, lines_of({"insert": {"id": 1}}), "--checkpoint", kept, "--output", path_of("usage.out"))
@@ -486,7 +488,7 @@ def inputs():
           run.stdout + run.stderr)
     run = subprocess.run([IVM, "feed", plan, up, "--table", "sales", up + ":product"], capture_output=True, timeout=60)
     judge("the option is for the others", b"has an insert or a delete" in run.stderr and run.stderr.count(b":1: ") == 2, run.stderr)
-    for name, given, why in (("no such input", [up + ":nothing"], "up:nothing: cannot read"), ("standard input twice", ["-", "-:product"], "given once"),
+    for name, given, why in (("no such input", [up + ":nothing"], "up:nothing: cannot read: No such file or directory, and nothing is no table of the plan"), ("standard input twice", ["-", "-:product"], "given once"),
                              ("too many inputs", [up] * 14, "14 inputs, 13 at most")):
         run = subprocess.run([IVM, "feed", plan, *given], input=b"", capture_output=True, timeout=60)
         judge(name, run.returncode == 2 and why.encode() in run.stderr and run.stderr.count(b"\n") == 1, run.stderr)
