@@ -146,7 +146,7 @@ typedef struct ivm_column_definition {
  * append_only. Rows of weight 0 or less are absent wherever presence counts (distinct, set operations, top_k, partners of outer, semi and
  * anti joins, min, max, bool_and, bool_or, the distinct aggregates) and add up with their sign elsewhere.
  * `partition`: an int64 column whose value is the partition of its row, 0 to IVM_PARTITIONS_MAX - 1 and never null; a batch with another value in it
- * is refused (overflow). NULL or "": rows belong to none. What it is for: ivm_checkpoint_partitions(). */
+ * is refused (overflow). NULL or "": rows belong to none. Counts where `version` is 2. What it is for: ivm_checkpoint_partitions(). */
 typedef struct ivm_table_options {
     uint32_t version; /* IVM_TABLE_OPTIONS_VERSION; 0 means 1 */
     const ivm_column_definition *columns;
@@ -155,7 +155,7 @@ typedef struct ivm_table_options {
     bool append_only;
     bool allow_negative;
     bool transient;
-    const char *partition; /* since version 2 */
+    const char *partition; /* since version 2: not looked at while `version` is 0 or 1 */
 } ivm_table_options;
 #define IVM_TABLE_OPTIONS_VERSION 2u
 

@@ -5,7 +5,8 @@
  * by this thread. Strings are copied.
  *
  * Column names: after a scan "alias.column"; after a project or an aggregate the given name; after a set operation the first input's,
- * without alias. A reference may drop the alias where only one column bears the name. */
+ * without alias. A reference may drop the alias where only one column bears the name. A view's own columns have no alias: where two would bear one
+ * name it is ambiguous_column, and a project names them. */
 #ifndef IVM_PLAN_H
 #define IVM_PLAN_H
 
