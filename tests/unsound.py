@@ -26,10 +26,10 @@ VARIANTS = [
         ("    assert((skip & ~all) == 0 && skip != all);\n", "")],
      BY_BATCH, ["cases/fk_cycle.jsonl"]),
     ("no reachability, by row", "plan/prune.c", [
-        ("    it->skip = ivm__skip_mask(it->graph->leaves_count, it->edges->edge, it->edges->count, candidates);\n",
-         "    it->skip = candidates;\n"),
+        ("    rounds->skip = ivm__skip_mask(it->graph->leaves_count, it->edges->edge, it->edges->count, candidates);\n",
+         "    rounds->skip = candidates;\n"),
         ("        assert(next);\n", "        next = next ? next : all & ~reached;\n"),
-        (" && it->round[edge->child] < it->round[leaf];\n", ";\n")],
+        (" && it->rounds->round[edge->child] < it->rounds->round[leaf];\n", ";\n")],
      [], ["unsound/reachability.jsonl"]),
     ("one equated column of two", "plan/facts.c", [
         ("            return IVM_OK;\n        }\n    }\n    edges->edge[",
@@ -69,13 +69,13 @@ VARIANTS = [
     ("a late parent trusted, by row", "plan/prune.c", [
         ("    if (!made->prunable || edge->fact->trust != IVM_TRACKED) {\n", "    if (made->prunable || edge->fact->trust != IVM_TRACKED) {\n")],
      [], ["cases/fk_late_parent.jsonl", "cases/tracked_orphans_move.jsonl", "cases/tracked_parent_leaves.jsonl"]),
-    ("a late parent trusted, by batch", "plan/terms.c", [
+    ("a late parent trusted, by batch", "plan/term_plan.c", [
         ("    edge->unused = awaited;\n", "    edge->unused = false;\n")],
      BY_BATCH, ["cases/fk_late_parent.jsonl", "cases/tracked_orphans_move.jsonl"]),
     ("facts used within a round", "plan/prune.c", [
-        (" && it->round[edge->child] < it->round[leaf];\n", " && it->round[edge->child] <= it->round[leaf];\n")],
+        (" && it->rounds->round[edge->child] < it->rounds->round[leaf];\n", " && it->rounds->round[edge->child] <= it->rounds->round[leaf];\n")],
      [], ["cases/deltas_tracked_ring.jsonl"]),
-    ("a fact used in a step that began before it", "plan/terms.c", [
+    ("a fact used in a step that began before it", "plan/term_plan.c", [
         ("        if (fact->since <= since) {\n", "        if (fact->since <= since || true) {\n")],
      [], ["cases/deferred_fact_declared_late.jsonl"]),
     ("rows told apart by signs", "engine/split.c", [
