@@ -217,22 +217,6 @@ static int feed_run(feed_session *feed)
 
 /* ---- The catalog ------------------------------------------------------------------------------------------------------------------------ */
 
-static bool plan_is_catalog(const scenario_file *plan)
-{
-    static const char *const commands[] = { "table", "foreign_key", "view", "set", "#", NULL };
-    for (size_t i = 0; i < plan->lines_count; i++) {
-        size_t c = 0;
-        while (commands[c] && !json_object_get(plan->lines[i].json, commands[c])) {
-            c++;
-        }
-        if (!commands[c] || json_object_get(plan->lines[i].json, "error")) {
-            usage_error("%s:%zu: a feed's plan has table, foreign_key, view and set lines alone", plan->path, plan->lines[i].number);
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool tables_find(feed_session *feed, const scenario_file *plan)
 {
     feed->tables = memory_take((plan->lines_count + 1) * sizeof *feed->tables);

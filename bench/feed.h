@@ -3,8 +3,8 @@
  *     lines (feed_input.c, feed_inputs.c) -> a batch of lines -> changes of tables (feed_line.c, feed_row.c, feed_schema.c) -> push (feed_push.c)
  *           -> changes of views (feed_write.c) -> now and then a checkpoint (feed_checkpoint.c, feed_durable.c)
  *
- * Held at any time: one batch of lines, its changes, and the engine. The next lines are read when the changes have been written, so that a slow
- * reader behind slows the writer before. */
+ * Its plan is judged in feed_plan.c. Held at any time: one batch of lines, its changes, and the engine. The next lines are read when the changes
+ * have been written, so that a slow reader behind slows the writer before. */
 #ifndef IVM_BENCH_FEED_H
 #define IVM_BENCH_FEED_H
 
@@ -188,6 +188,8 @@ bool output_sync(feed_session *feed);
 /* Writes what the last push changed in each view, or the `whole` view as insertions, and hands it on. False after a line on standard error. */
 bool feed_write(feed_session *feed, bool whole);
 bool views_find(feed_session *feed, const scenario_file *plan);
+/* Whether a plan is one; else false after one line on standard error that names the file and the line. */
+bool plan_is_catalog(const scenario_file *plan);
 void views_free(feed_session *feed);
 
 /* Goes on from the checkpoint file, if it is there, or from where the directory's engine is. */

@@ -54,12 +54,36 @@ bool position_read(feed_session *feed, ivm_error *error)
     return true;
 }
 
+/* A file beside the checkpoint, from where it takes its place when it is whole. */
+static void path_beside(const char *path, char beside[PATH_MAX])
+{
+    snprintf(beside, PATH_MAX, "%s.new", path);
+}
+
+/* Found out before a line is read, not when the first checkpoint is due. */
+static bool can_save(const char *path)
+{
+    char beside[PATH_MAX];
+    path_beside(path, beside);
+    FILE *out = fopen(beside, "ab");
+    if (!out) {
+        usage_error("%s: cannot write: %s", path, strerror(errno));
+        return false;
+    }
+    fclose(out);
+    remove(beside);
+    return true;
+}
+
 bool feed_restore(feed_session *feed)
 {
     const char *path = feed->options.checkpoint;
     ivm_error error = IVM_ERROR_INIT;
     if (feed->options.durable) {
         return durable_restore(feed);
+    }
+    if (path && !can_save(path)) {
+        return false;
     }
     FILE *in = path ? fopen(path, "rb") : NULL;
     if (!in && (!path || errno == ENOENT)) {
@@ -137,7 +161,7 @@ bool feed_save(feed_session *feed)
     if (!path) {
         return durable_save(feed);
     }
-    snprintf(beside, sizeof beside, "%s.new", path);
+    path_beside(path, beside);
     bool ok = position_give(feed, &error) == IVM_OK && file_write(feed, beside, &error);
     if (ok && rename(beside, path) != 0) {
         snprintf(error.message, sizeof error.message, "cannot take the place of the last: %s", strerror(errno));

@@ -42,7 +42,9 @@ bool input_open(feed_input *input, feed_place place, uint64_t line_max, bool goe
     /* A pipe that has no writer yet is waited for with all others. */
     input->descriptor = input->path ? open(input->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : STDIN_FILENO;
     if (input->descriptor < 0 || fstat(input->descriptor, &about) != 0) {
-        usage_error("%s: cannot read: %s", input_name(input), strerror(errno));
+        const char *colon = input->path && errno == ENOENT ? strrchr(input->path, ':') : NULL;
+        usage_error("%s: cannot read: %s%s%s%s", input_name(input), strerror(errno), colon ? ", and " : "", colon ? colon + 1 : "",
+                    colon ? " is no table of the plan" : "");
         return false;
     }
     input->is_file = S_ISREG(about.st_mode);

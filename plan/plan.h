@@ -52,8 +52,9 @@ typedef struct ivm__plan_column {
 
 struct ivm_plan {
     ivm__plan_op op;
-    char *table, *alias; /* scan */
-    uint64_t table_id;   /* scan by handle; 0: by name */
+    char *table, *alias;      /* scan */
+    uint64_t table_id;        /* scan by handle; 0: by name */
+    const ivm_engine *engine; /* whose handle that was */
     ivm_plan **inputs;
     size_t inputs_count;
     ivm__plan_column *columns; /* project; aggregate: groups */

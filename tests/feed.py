@@ -259,12 +259,23 @@ def usage():
         judge(name, done.returncode == 2 and done.stderr.count(b"\n") == 1 and err in done.stderr.decode() and not done.stdout, done.stderr)
     plan = PRODUCT + scan("product")
     refused("a push in a plan", plan + '{"push": []}\n', ":3: a feed's plan")
+    odd = '{"view": {"name": "v", "plan": {"op": "distinct", "input": {"op": "filter", "wher": ["is_null", "id"], "input": %s}}}}\n' % (
+        '{"op": "scan", "table": "product"}')
+    refused("a plan's member misspelled", PRODUCT + odd, ':2: filter has no member "wher"')
+    refused("a foreign key's", PRODUCT + SALES + FACT.replace('"trust"', '"trsut"'), ':3: foreign_key has no member "trsut"')
+    refused("a table's", PRODUCT.replace('"key"', '"keys"'), ':1: table has no member "keys"')
+    refused("an aggregate's", PRODUCT + SALES + FACT + TOTALS.replace('"arg"', '"argument"'), ':4: aggregate has no member "argument"')
+    refused("a line's", FACT.replace('"tracked"}', '"tracked"}, "refresh": 1'), ':1: foreign_key has no member "refresh"')
+    done = feed(plan + '{"#": "of old"}\n' + PRODUCT.replace("product", "other").replace('"key"', '"#": "by number", "key"'), "")
+    judge("comments in a plan", done.returncode == 0, done.stderr)
     refused("a deferred view", PRODUCT + '{"view": {"name": "v", "refresh": "deferred", "plan": {"op": "scan", "table": "product"}}}\n', "v is deferred")
     refused("no view", PRODUCT, "there is no view")
     refused("no such view", plan, "there is no view of w", "--view", "w")
     refused("a view that cannot be", PRODUCT + scan("nothing"), ":2: view: failed with unknown_table")
     refused("no such table", plan, "no table t", "--table", "t")
     refused("upserts without a key", plan, "--key wants all_product=N", "--to", "upsert")
+    refused("a checkpoint that cannot be written", plan, "/checkpoint: cannot write: No such file", "--checkpoint", path_of("none/checkpoint"),
+            lines=lines_of({"insert": {"id": 1}}))
     refused("a key too wide", plan, "1 to 2", "--to", "upsert", "--key", "all_product=3")
     kept = path_of("usage.checkpoint")
     feed(plan, lines_of({"insert": {"id": 1}}), "--checkpoint", kept, "--output", path_of("usage.out"))
@@ -486,7 +497,8 @@ def inputs():
           run.stdout + run.stderr)
     run = subprocess.run([IVM, "feed", plan, up, "--table", "sales", up + ":product"], capture_output=True, timeout=60)
     judge("the option is for the others", b"has an insert or a delete" in run.stderr and run.stderr.count(b":1: ") == 2, run.stderr)
-    for name, given, why in (("no such input", [up + ":nothing"], "up:nothing: cannot read"), ("standard input twice", ["-", "-:product"], "given once"),
+    for name, given, why in (("no such input", [up + ":nothing"], "up:nothing: cannot read: No such file or directory, and nothing is no table of the plan"),
+                             ("standard input twice", ["-", "-:product"], "given once"),
                              ("too many inputs", [up] * 14, "14 inputs, 13 at most")):
         run = subprocess.run([IVM, "feed", plan, *given], input=b"", capture_output=True, timeout=60)
         judge(name, run.returncode == 2 and why.encode() in run.stderr and run.stderr.count(b"\n") == 1, run.stderr)

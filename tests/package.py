@@ -83,6 +83,9 @@ def use_pkg_config(given, prefix, work):
             run(compiler, f"-std={standard}", *STRICT, f"{FOREIGN}/{source}", "-o", program, *words)
             need(("libivm.so" in run("readelf", "-d", program)) == (kind == "shared"), f"{program} is not {kind}")
             need_total(run(program, LD_LIBRARY_PATH=folder if kind == "shared" else ""), f"{standard} by pkg-config, {kind}")
+    run(given.cc, "-static", f"{FOREIGN}/total.c", "-o", f"{work}/whole", *needed)
+    need("NEEDED" not in run("readelf", "-d", f"{work}/whole"), "-static has left shared libraries")
+    need_total(run(f"{work}/whole", LD_LIBRARY_PATH=""), "all static by pkg-config")
 
 
 def need_layout(prefix):

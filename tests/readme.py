@@ -63,6 +63,7 @@ ELSEWHERE = {
     "cmake --build build/release --target ivm_amalgamation": (".ci/run", "--target all ivm_amalgamation"),
     "cmake --build build/release --target ivm_docs": (".ci/run", "--target ivm_docs"),
     "cc -std=gnu17 -O3 -c ivm.c": ("tests/package.py", '"-std=gnu17"'),
+    "cc -static prog.c $(pkg-config --static --cflags --libs ivm)": ("tests/package.py", 'given.cc, "-static"'),
     "find_package(ivm REQUIRED)": ("tests/foreign/CMakeLists.txt", "find_package(ivm "),
     "target_link_libraries(app PRIVATE ivm::ivm)": ("tests/foreign/CMakeLists.txt", "ivm::"),
     "add_subdirectory(ivm)": ("tests/package.py", "add_subdirectory()"),
@@ -191,6 +192,8 @@ def ivm_command(place, command, bench):
             words = ["cat plan.jsonl pushes.jsonl | ivm explain -"]
         if words == ["ivm", "feed"]:
             words += ["plan.jsonl", "changes.jsonl"]
+        for name, row in (("products.jsonl", {"id": 9, "name": "kiwi"}), ("sales.fifo", {"product_id": 9, "shop_id": 7, "amount": "1.00"})):
+            place.write(name, json.dumps({"insert": row}) + "\n")
         done = place.run(" ".join(words))
         judge(command, done.returncode == 0, done.stdout)
 
@@ -198,7 +201,8 @@ def ivm_command(place, command, bench):
 def names_known():
     """-> names of the headers, of tests and suites, and what the command's helps and CMake say."""
     headers = "".join(read(os.path.relpath(path, ROOT)) for path in glob.glob(f"{ROOT}/include/ivm/*.h"))
-    tests = "".join(read(os.path.relpath(path, ROOT)) for path in glob.glob(f"{ROOT}/tests/*/*.c") + [f"{ROOT}/tests/CMakeLists.txt", f"{ROOT}/CMakeLists.txt"])
+    tests = "".join(read(os.path.relpath(path, ROOT)) for path in glob.glob(f"{ROOT}/tests/*/*.c") + glob.glob(f"{ROOT}/*/CMakeLists.txt") +
+                    [f"{ROOT}/CMakeLists.txt"])
     return headers, tests
 
 

@@ -12,6 +12,11 @@ ivm_status ivm__column_check(const ivm_column_definition *column, ivm_error *err
     if (!ivm__utf8_is(column->name)) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "column %s: a name that is no UTF-8", column->name);
     }
+    if (!ivm__type_is_valid(column->type) && column->type == IVM_DECIMAL(IVM_TYPE_PRECISION(column->type), IVM_TYPE_SCALE(column->type))) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT,
+                         "column %s: decimal(%u,%u) is no type: a precision of 1 to %d, a scale of at most that", column->name,
+                         IVM_TYPE_PRECISION(column->type), IVM_TYPE_SCALE(column->type), IVM_DECIMAL_PRECISION_MAX);
+    }
     if (!ivm__type_is_valid(column->type)) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "column %s: %u is no type", column->name, column->type);
     }

@@ -88,7 +88,17 @@ typedef struct wanted {
     ivm__wide cells[IVM_TABLE_COLUMNS_MAX];
 } wanted;
 
-static ivm_status wanted_make(const ivm_snapshot *snapshot, const ivm_value *values, uint32_t count, wanted *key)
+/* A null of another type is no value of this one either. */
+static ivm_status value_mistake(ivm_type wanted_type, uint32_t at, const ivm_value *value, ivm_error *error)
+{
+    char type[IVM_TYPE_TEXT_SIZE], text[IVM_VALUE_TEXT_SIZE];
+    const char *quote = value->type == IVM_STRING && !value->is_null ? "\"" : "";
+    ivm_type_format(wanted_type, type);
+    ivm_value_format(value, text, sizeof text);
+    return ivm__fail(error, IVM_TYPE_MISMATCH, "ivm_snapshot_find: value %u of the key: %s%s%s is no %s", at + 1, quote, text, quote, type);
+}
+
+static ivm_status wanted_make(const ivm_snapshot *snapshot, const ivm_value *values, uint32_t count, wanted *key, ivm_error *error)
 {
     key->values = values;
     key->count = count;
@@ -98,10 +108,10 @@ static ivm_status wanted_make(const ivm_snapshot *snapshot, const ivm_value *val
         key->cells[k] = 0;
         if (IVM_TYPE_KIND(type) == IVM_STRING) {
             if (values[k].type != type && !(values[k].type == 0 && values[k].is_null)) {
-                return IVM_TYPE_MISMATCH;
+                return value_mistake(type, k, &values[k], error);
             }
         } else if (ivm__value_cell(NULL, type, &values[k], &key->cells[k]) != IVM_OK) {
-            return IVM_TYPE_MISMATCH;
+            return value_mistake(type, k, &values[k], error);
         }
         ivm__wide cell = key->cells[k];
         if (IVM_TYPE_KIND(type) == IVM_STRING && !values[k].is_null) {
@@ -207,9 +217,7 @@ ivm_status ivm_snapshot_find(ivm_snapshot *snapshot, const ivm_value *values, si
     }
     wanted key;
     uint64_t count = 0;
-    if (wanted_make(snapshot, values, (uint32_t)values_count, &key) != IVM_OK) {
-        return ivm__fail(error, IVM_TYPE_MISMATCH, "ivm_snapshot_find: a value is not of its key column's type");
-    }
+    IVM_TRY(wanted_make(snapshot, values, (uint32_t)values_count, &key, error));
     if (find_all(snapshot, &key, &count) != IVM_OK) {
         return ivm__fail_memory(error);
     }

@@ -39,7 +39,7 @@ typedef struct ivm_durable_options {
 /* What opening found and did. */
 typedef struct ivm_recovery {
     uint32_t version;                     /* IVM_RECOVERY_VERSION, set by the caller; 0 means 1 */
-    bool created;                         /* the directory was empty, or was made */
+    bool created;                         /* the directory had no engine in it, or was made */
     uint64_t checkpoint;                  /* records that the checkpoint stands for */
     uint64_t batches, changes;            /* replayed from the log: pushes; of the catalog, and refreshes */
     uint64_t bytes_cut;                   /* of a torn tail */
@@ -47,8 +47,8 @@ typedef struct ivm_recovery {
 } ivm_recovery;
 #define IVM_RECOVERY_VERSION 1u
 
-/* Opens the directory, makes it if it is not there (its parent must be), and brings the engine to the last whole record. The caller owns
- * *engine and closes it with ivm_engine_close(), which syncs (io where that fails; the next call closes it nevertheless). Handles by
+/* Opens the directory, makes it if it is not there (its parent must be), and brings the engine to the last whole record. What else is
+ * in it is left alone. The caller owns *engine and closes it with ivm_engine_close(), which syncs (io where that fails; the next call closes it nevertheless). Handles by
  * ivm_table_find(), ivm_view_find(), ivm_fact_next(), callbacks by ivm_view_watch(), ivm_fact_watch(); where to go on from by
  * ivm_engine_position(). ivm_read_changes() gives what the last record of the log changed, as it did when that was pushed: a host that may have ended before
  * it handed them on can do so now (nothing right behind a checkpoint). `options`, `recovery` and `error` may be NULL. A torn tail (the last record, or several that no sync had reached) is cut and

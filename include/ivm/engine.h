@@ -77,7 +77,7 @@ typedef struct ivm_planner_options {
  * `hash_seed`: of all hashes inside. Whoever knows it can craft keys and strings that all hash alike, and pushes of n of them then cost n^2 (results
  * stay right); a drawn one leaves him guessing. To be given where runs shall be repeated, not where others choose the keys. */
 typedef struct ivm_engine_options {
-    uint32_t version;        /* IVM_ENGINE_OPTIONS_VERSION */
+    uint32_t version;        /* IVM_ENGINE_OPTIONS_VERSION; 0 means 1: what came since then is not looked at */
     ivm_allocator allocator; /* all NULL: malloc */
     uint64_t hash_seed;      /* 0: one is drawn; see above */
     ivm_planner_options planner;
@@ -146,7 +146,7 @@ typedef struct ivm_column_definition {
  * append_only. Rows of weight 0 or less are absent wherever presence counts (distinct, set operations, top_k, partners of outer, semi and
  * anti joins, min, max, bool_and, bool_or, the distinct aggregates) and add up with their sign elsewhere.
  * `partition`: an int64 column whose value is the partition of its row, 0 to IVM_PARTITIONS_MAX - 1 and never null; a batch with another value in it
- * is refused (overflow). NULL or "": rows belong to none. What it is for: ivm_checkpoint_partitions(). */
+ * is refused (overflow). NULL or "": rows belong to none. Counts where `version` is 2. What it is for: ivm_checkpoint_partitions(). */
 typedef struct ivm_table_options {
     uint32_t version; /* IVM_TABLE_OPTIONS_VERSION; 0 means 1 */
     const ivm_column_definition *columns;
@@ -155,7 +155,7 @@ typedef struct ivm_table_options {
     bool append_only;
     bool allow_negative;
     bool transient;
-    const char *partition; /* since version 2 */
+    const char *partition; /* since version 2: not looked at while `version` is 0 or 1 */
 } ivm_table_options;
 #define IVM_TABLE_OPTIONS_VERSION 2u
 
@@ -206,7 +206,8 @@ typedef enum ivm_trust { IVM_RELY, IVM_ENFORCED, IVM_TRACKED } ivm_trust;
  * `parent_columns` must be all of the parent's key, types equal. The fact lives until it is removed, or either table or a column of the child that
  * it names is dropped; it never attaches to another table of the same name. A step uses it only if it has been in force, without a break, since
  * the state that the step starts from: a push from the next one on, a refresh if no push lies between the view's last refresh and the
- * declaration. `fact` may be NULL. Cost of RELY: none; of the others: a lookup for each row of the child.
+ * declaration. The same columns may be declared again: that is a further fact, and what any of them promises is believed, so that RELY beside TRACKED is
+ * RELY. `fact` may be NULL. Cost of RELY: none; of the others: a lookup for each row of the child.
  * unknown_column, ambiguous_column, type_mismatch, invalid_argument, fk_violation, unsupported (ENFORCED or TRACKED from a transient table that
  * has changed; TRACKED from one that allows negative weights, too: without its rows +1 and -1 cannot be told from nothing), overflow (more children of
  * one key than int64 counts; of TRACKED a push may fail so, too), cancelled (ivm_engine_cancel()), out_of_memory. */

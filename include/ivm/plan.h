@@ -5,7 +5,8 @@
  * by this thread. Strings are copied.
  *
  * Column names: after a scan "alias.column"; after a project or an aggregate the given name; after a set operation the first input's,
- * without alias. A reference may drop the alias where only one column bears the name. */
+ * without alias. A reference may drop the alias where only one column bears the name. A view's own columns have no alias: where two would bear one
+ * name it is ambiguous_column, and a project names them. */
 #ifndef IVM_PLAN_H
 #define IVM_PLAN_H
 
@@ -92,8 +93,9 @@ IVM_API ivm_plan *ivm_plan_order_by(ivm_plan *top_k, ivm_expr *value, bool desce
 /* Frees a plan that no builder and no view has taken. NULL is fine. */
 IVM_API void ivm_plan_free(ivm_plan *plan);
 
-/* Reads a plan from JSON (README, "Plans as JSON"). The caller owns *plan. invalid_plan names what is wrong; unsupported where the
- * library was built without JSON. */
+/* Reads a plan from JSON (README, "Plans as JSON"). The caller owns *plan. invalid_plan (unknown_table of a scan without a
+ * name) says what is wrong; unsupported where the library was built without JSON. A member that the format does not have is passed over, so that a
+ * misspelled one counts as missing: a "where" of a join, say. */
 IVM_API ivm_status ivm_plan_from_json(const char *text, size_t size, ivm_plan **plan, ivm_error *error) IVM_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -38,8 +38,8 @@ typedef struct ivm_view_options {
 
 /* Makes a view of a plan, filled from the rows its tables hold now. `options` may be NULL. Takes the plan: freed whatever the outcome. The engine owns *view:
  * valid until it is dropped or the engine closed. Cost: the plan computed once over the tables' rows.
- * Codes: a builder's cause for a NULL plan; unknown_table, unknown_column, ambiguous_column, type_mismatch, invalid_plan,
- * already_exists, overflow, unsupported (a limit of ivm/engine.h that the plan passes, too), out_of_memory. */
+ * Codes: a builder's cause for a NULL plan; invalid_argument (a handle of another engine in the plan), unknown_table, unknown_column, ambiguous_column,
+ * type_mismatch, invalid_plan, already_exists, overflow, unsupported (a limit of ivm/engine.h that the plan passes, too), out_of_memory. */
 IVM_API ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan, const ivm_view_options *options, ivm_view **view,
                                    ivm_error *error) IVM_MUST_CHECK;
 /* Who is told from now on (NULL: nobody), in place of what the options said: for views made by a restore. in_use from inside a callback. */
@@ -163,9 +163,10 @@ typedef struct ivm_explain_options {
 } ivm_explain_options;
 #define IVM_EXPLAIN_OPTIONS_VERSION 1u
 
-/* How the view's joins were brought up to date in the last push (`stated` NULL) or would be from stated facts: leaves, pruning, facts and how far they
- * are believed, skip mask, counts of masks (computed, never enumerated), each mask as pruned, empty or left for up to six leaves and beyond that the
- * first 64 that are left, rule and how many terms it runs, readings and probe order of each term; the text ends with what its words mean.
+/* How the view's inner joins (outer, semi and anti joins are steps of their own and not told of) were brought up to date in the last push that went
+ * through (`stated` NULL) or would be from stated facts: leaves, pruning, facts and how far they are believed, skip mask, counts of masks
+ * (computed, never enumerated), each mask as pruned, empty or left for up to six leaves and beyond that the first 64 that are left, rule and how
+ * many terms it runs, readings and probe order of each term; the text ends with what its words mean.
  *
  * JSON: {"view": name, "stated": bool, "joins": [join ...]}, joins in reading order, each
  *   {"inputs": n, "leaves": [{"leaf", "name", "table", "columns", "delta": "unchanged"|"insert_only"|"mixed",

@@ -210,6 +210,7 @@ ivm_plan *ivm_plan_scan(ivm_table *table, const char *alias)
     ivm_plan *plan = ivm_plan_scan_name(table->name, alias);
     if (plan) {
         plan->table_id = table->id;
+        plan->engine = table->engine;
     }
     return plan;
 }
@@ -223,6 +224,7 @@ ivm_plan *ivm_plan_scan_view(ivm_view *view, const char *alias)
     ivm_plan *plan = ivm_plan_scan_name(view->name, alias);
     if (plan) {
         plan->table_id = view->id;
+        plan->engine = view->engine;
     }
     return plan;
 }

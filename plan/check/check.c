@@ -44,7 +44,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-ivm_status ivm__check_twins(ivm__check *check, const ivm__named_column *columns, uint32_t columns_count)
+ivm_status ivm__check_twins(ivm__check *check, const ivm__named_column *columns, uint32_t columns_count, const char *advice)
 {
     size_t size = columns_count * sizeof(const char *);
     const char **names = ivm__allocate(check->memory, size);
@@ -60,7 +60,7 @@ ivm_status ivm__check_twins(ivm__check *check, const ivm__named_column *columns,
         twin = strcmp(names[i - 1], names[i]) == 0 ? names[i] : NULL;
     }
     ivm__release(check->memory, names, size);
-    return twin ? ivm__fail(check->error, IVM_AMBIGUOUS_COLUMN, "two columns are named %s", twin) : IVM_OK;
+    return twin ? ivm__fail(check->error, IVM_AMBIGUOUS_COLUMN, "two columns are named %s%s", twin, advice) : IVM_OK;
 }
 
 ivm_status ivm__check_named(ivm__check *check, const ivm__plan_column *named, ivm__names *names, ivm__node *node, uint32_t at,
@@ -91,10 +91,13 @@ ivm_status ivm__check_input(ivm__check *check, const ivm_plan *plan, ivm__node *
     return ivm__check_node(check, plan->inputs[0], &node->inputs[0]);
 }
 
-/* A plan made from a handle knows the table's or view's number, and takes no other of the same name. */
+/* A plan made from a handle knows the table's or view's engine and number, and takes no other of the same name. */
 static ivm_status find_source(ivm__check *check, const ivm_plan *plan, ivm__source *found)
 {
     const char *name = plan->table;
+    if (plan->table_id != 0 && plan->engine != check->engine) {
+        return ivm__fail(check->error, IVM_INVALID_ARGUMENT, "table or view %s is of another engine", name);
+    }
     ivm_table *table = ivm__table_named(check->engine, name, strlen(name));
     ivm_view *view = table ? NULL : ivm__view_named(check->engine, name, strlen(name));
     uint64_t id = table ? table->id : view ? view->id : 0;
@@ -215,7 +218,7 @@ static ivm_status check_project(ivm__check *check, const ivm_plan *plan, ivm__no
         return ivm__fail_memory(check->error);
     }
     IVM_TRY(project_columns(check, plan, node));
-    return ivm__check_twins(check, node->columns, node->columns_count);
+    return ivm__check_twins(check, node->columns, node->columns_count, "");
 }
 
 /* ---- The tree -------------------------------------------------------------------------------------------------------------------- */

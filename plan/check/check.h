@@ -29,7 +29,7 @@ ivm_status ivm__check_node(ivm__check *check, const ivm_plan *plan, ivm__node **
 /* A condition over these columns: type_mismatch unless it is a bool or an untyped null. */
 ivm_status ivm__check_condition(ivm__check *check, const ivm_expr *expr, ivm__names *names, ivm__expression **condition) IVM_MUST_CHECK;
 /* No two columns of one name. */
-ivm_status ivm__check_twins(ivm__check *check, const ivm__named_column *columns, uint32_t columns_count) IVM_MUST_CHECK;
+ivm_status ivm__check_twins(ivm__check *check, const ivm__named_column *columns, uint32_t columns_count, const char *advice) IVM_MUST_CHECK;
 /* An untyped null becomes one of this type. */
 ivm_status ivm__check_settle(ivm__check *check, ivm__expression **expression, ivm_type type) IVM_MUST_CHECK;
 /* The plan's one input, as the node's. */

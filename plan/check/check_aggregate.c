@@ -144,7 +144,7 @@ ivm_status ivm__check_aggregate(ivm__check *check, const ivm_plan *plan, ivm__no
         return ivm__fail_memory(check->error);
     }
     IVM_TRY(check_columns(check, plan, node));
-    IVM_TRY(ivm__check_twins(check, node->columns, node->columns_count));
+    IVM_TRY(ivm__check_twins(check, node->columns, node->columns_count, ""));
     if (!plan->where) {
         return IVM_OK;
     }

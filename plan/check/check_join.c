@@ -149,7 +149,7 @@ static ivm_status flatten(ivm__check *check, const ivm_plan *plan, ivm__join_par
     join_scope scope = { .first = parts->columns_count };
     assert(plan->inputs_count >= 2);
     IVM_TRY(flatten_inputs(check, plan, &scope, parts));
-    IVM_TRY(ivm__check_twins(check, parts->columns + scope.first, parts->columns_count - scope.first));
+    IVM_TRY(ivm__check_twins(check, parts->columns + scope.first, parts->columns_count - scope.first, ""));
     return add_conditions(check, plan, &scope, parts);
 }
 

@@ -25,7 +25,7 @@ static ivm_status check_names(ivm_engine *engine, const ivm__node *root, ivm_err
     for (uint32_t i = 0; i < root->columns_count; i++) {
         bare[i] = (ivm__named_column){ (char *)ivm__name_bare(root->columns[i].name), root->columns[i].type };
     }
-    ivm_status status = ivm__check_twins(&check, bare, root->columns_count);
+    ivm_status status = ivm__check_twins(&check, bare, root->columns_count, " in the view, without their aliases: a project names them");
     ivm__release(&engine->memory, bare, size);
     return status;
 }

@@ -178,7 +178,7 @@ void ivm__explain_text(ivm__writer *writer, const ivm__told *told)
 {
     ivm__write(writer, "view %s, %s\n", told->view, told->stated ? "from stated facts" : "last push");
     if (!told->joins_count) {
-        ivm__write(writer, "  no join: each operator maps its input's delta to its own\n");
+        ivm__write(writer, "  no inner join: each operator makes its delta from that of its input or inputs\n");
     }
     if (told->stated && tells_tracked(told)) {
         ivm__write(writer, "  tracked facts are planned as if no child waited for a parent or still referred to one that went\n");

@@ -154,9 +154,9 @@ Test(engine_catalog, columns_that_no_table_may_have)
     refuses_column((ivm_column_definition){ "x", 0, false }, IVM_INVALID_ARGUMENT, "x");
     refuses_column((ivm_column_definition){ "x", 8, false }, IVM_INVALID_ARGUMENT, "x");
     refuses_column((ivm_column_definition){ "x", IVM_DECIMAL_KIND, false }, IVM_INVALID_ARGUMENT, "x");
-    refuses_column((ivm_column_definition){ "x", IVM_DECIMAL(39, 2), false }, IVM_INVALID_ARGUMENT, "x");
-    refuses_column((ivm_column_definition){ "x", IVM_DECIMAL(5, 6), false }, IVM_INVALID_ARGUMENT, "x");
-    refuses_column((ivm_column_definition){ "x", IVM_DECIMAL(5, 2) | 1u << 24, false }, IVM_INVALID_ARGUMENT, "x");
+    refuses_column((ivm_column_definition){ "x", IVM_DECIMAL(39, 2), false }, IVM_INVALID_ARGUMENT, "column x: decimal(39,2) is no type");
+    refuses_column((ivm_column_definition){ "x", IVM_DECIMAL(5, 6), false }, IVM_INVALID_ARGUMENT, "decimal(5,6)");
+    refuses_column((ivm_column_definition){ "x", IVM_DECIMAL(5, 2) | 1u << 24, false }, IVM_INVALID_ARGUMENT, "x: 16909575 is no type");
     refuses_column((ivm_column_definition){ "x", IVM_INT64 | 5u << 8, false }, IVM_INVALID_ARGUMENT, "x");
     for (uint32_t i = 0; i <= IVM_TABLE_COLUMNS_MAX; i++) {
         snprintf(names[i], sizeof names[i], "c%u", i);

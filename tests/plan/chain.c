@@ -200,6 +200,29 @@ Test(plan_chain, a_dropped_view_is_unknown_to_a_plan_that_had_its_handle)
     cr_assert_eq(ivm_view_columns_count(view), 2u);
 }
 
+/* Names and numbers of the other engine's are the same as here. */
+Test(plan_chain, a_handle_of_another_engine_is_refused)
+{
+    ivm_engine *other;
+    ivm_table *theirs;
+    ivm_view *low;
+    ivm_column_definition column = { "id", IVM_INT64, true };
+    cr_assert_eq(ivm_engine_open(NULL, &other, &shop.error), IVM_OK);
+    cr_assert_eq(ivm_table_create(other, "sale", &(ivm_table_options){ .columns = &column, .columns_count = 1 }, &theirs, &shop.error),
+                 IVM_OK);
+    cr_assert_eq(ivm_view_create(other, "low", ivm_plan_scan(theirs, NULL), NULL, &low, &shop.error), IVM_OK);
+    fixture_make(&shop, "low", totals());
+    create_fails("v", ivm_plan_scan(theirs, NULL), IVM_INVALID_ARGUMENT, "sale is of another engine");
+    create_fails("v", ivm_plan_scan_view(low, NULL), IVM_INVALID_ARGUMENT, "low is of another engine");
+    cr_assert_eq(ivm_engine_close(other, &shop.error), IVM_OK);
+}
+
+Test(plan_chain, a_view_whose_columns_would_bear_one_name_is_told_what_to_do)
+{
+    ivm_plan *both = ivm_plan_join(scan_of("sale", "s"), scan_of("sale", "t"), "s.product = t.product");
+    create_fails("v", both, IVM_AMBIGUOUS_COLUMN, "in the view, without their aliases: a project names them");
+}
+
 /* A plan that was given up leaves no cause for the next one that fails. */
 Test(plan_chain, causes_of_plans_given_up_are_forgotten)
 {

@@ -296,7 +296,7 @@ Test(plan_explain, a_view_without_a_join_has_none)
     explain_member(root, "joins", "[]");
     json_decref(root);
     char *text = explain(view, NULL, IVM_EXPLAIN_TEXT);
-    cr_assert_str_eq(text, "view all, last push\n  no join: each operator maps its input's delta to its own\n");
+    cr_assert_str_eq(text, "view all, last push\n  no inner join: each operator makes its delta from that of its input or inputs\n");
     ivm_text_free(text);
     text = explain(view, NULL, IVM_EXPLAIN_DOT);
     cr_assert_str_eq(text, "digraph \"all\" {\n  node [shape=box];\n}\n");
