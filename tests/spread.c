@@ -284,7 +284,7 @@ static void memory_check(void)
     shop it;
     for (uint64_t n = 1; n <= 3; n++) { /* the engine, the pool; then the tables, which are not asked */
         test_allocator_arm(&allocator, n);
-        ivm_status status = ivm_engine_open(&(ivm_engine_options){ .version = 2, .allocator = functions, .threads = 2 }, &it.engine, NULL);
+        ivm_status status = ivm_engine_open(&(ivm_engine_options){ .allocator = functions, .threads = 2 }, &it.engine, NULL);
         bool failed = test_allocator_disarm(&allocator);
         NEED(status == (failed ? IVM_OUT_OF_MEMORY : IVM_OK) && failed == (n <= 2));
         NEED(failed || ivm_engine_close(it.engine, NULL) == IVM_OK);
@@ -318,9 +318,7 @@ static void limits_check(void)
     NEED(options.threads == 1);
     options.threads = IVM_THREADS_MAX + 1;
     NEED(ivm_engine_open(&options, &engine, &error) == IVM_INVALID_ARGUMENT && strstr(error.message, "17 threads, at most 16"));
-    options.version = 1; /* which has no threads */
-    NEED(ivm_engine_open(&options, &engine, &error) == IVM_OK && ivm_engine_close(engine, &error) == IVM_OK);
-    options = (ivm_engine_options){ .version = 2 };
+    options = (ivm_engine_options){ 0 };
     NEED(ivm_engine_open(&options, &engine, &error) == IVM_OK && ivm_engine_close(engine, &error) == IVM_OK);
 }
 

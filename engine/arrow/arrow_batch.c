@@ -357,10 +357,7 @@ static ivm_status definitions_fill(const char *name, const struct ArrowSchema *s
 ivm_status ivm_table_create_arrow(ivm_engine *engine, const char *name, const struct ArrowSchema *schema, const ivm_table_options *options,
                                   const ivm_arrow_options *arrow, ivm_table **table, ivm_error *error)
 {
-    ivm_table_options own = { .version = IVM_TABLE_OPTIONS_VERSION };
-    if (options) {
-        memcpy(&own, options, options->version < 2 ? offsetof(ivm_table_options, partition) : sizeof own);
-    }
+    ivm_table_options own = options ? *options : (ivm_table_options){ .version = IVM_TABLE_OPTIONS_VERSION };
     if (!engine || !name || own.columns || own.columns_count) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_table_create_arrow: %s",
                          engine && name ? "columns are the schema's" : "engine and name are wanted");

@@ -77,9 +77,8 @@ ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engin
                          IVM_ENGINE_OPTIONS_VERSION);
     }
     IVM_TRY(check_planner(&options->planner, error));
-    uint32_t threads = options->version < 2 ? 1 : options->threads;
-    if (threads > IVM_THREADS_MAX) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_engine_open: %u threads, at most %u", threads, IVM_THREADS_MAX);
+    if (options->threads > IVM_THREADS_MAX) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_engine_open: %u threads, at most %u", options->threads, IVM_THREADS_MAX);
     }
     ivm__memory memory; /* the struct itself is not counted among what it holds */
     ivm__memory_init(&memory, allocator);
@@ -89,7 +88,7 @@ ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engin
     }
     memset(made, 0, sizeof *made);
     ivm__memory_init(&made->memory, allocator);
-    ivm__memory_limit(&made->memory, options->version < 3 ? 0 : options->memory_max);
+    ivm__memory_limit(&made->memory, options->memory_max);
     made->seed = options->hash_seed ? options->hash_seed : draw_seed();
     made->planner = options->planner;
     ivm__texts_init(&made->texts, &made->memory, made->seed);
@@ -99,7 +98,7 @@ ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engin
     pthread_mutex_init(&made->lock, NULL);
     pthread_mutex_init(&made->snapshots_lock, NULL);
     atomic_init(&made->owner, pthread_self());
-    if (threads > 1 && ivm__pool_open(&made->memory, threads, &made->pool) != IVM_OK) {
+    if (options->threads > 1 && ivm__pool_open(&made->memory, options->threads, &made->pool) != IVM_OK) {
         free_everything(made);
         return ivm__fail_memory(error);
     }

@@ -149,7 +149,7 @@ static ivm_status make_key(ivm_table *table, const char *key, ivm_error *error)
 
 static ivm_status make_partition(ivm_table *table, const ivm_table_options *options, ivm_error *error)
 {
-    const char *name = options->version < 2 ? NULL : options->partition;
+    const char *name = options->partition;
     if (!name || !*name) {
         return IVM_OK;
     }

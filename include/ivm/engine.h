@@ -77,15 +77,14 @@ typedef struct ivm_planner_options {
  * `hash_seed`: of all hashes inside. Whoever knows it can craft keys and strings that all hash alike, and pushes of n of them then cost n^2 (results
  * stay right); a drawn one leaves him guessing. To be given where runs shall be repeated, not where others choose the keys. */
 typedef struct ivm_engine_options {
-    uint32_t version;        /* IVM_ENGINE_OPTIONS_VERSION; 0 means 1: what came since then is not looked at */
+    uint32_t version;        /* IVM_ENGINE_OPTIONS_VERSION; 0 means 1 */
     ivm_allocator allocator; /* all NULL: malloc */
     uint64_t hash_seed;      /* 0: one is drawn; see above */
     ivm_planner_options planner;
-    uint32_t threads; /* since version 2. 0 is 1 */
-    uint64_t
-        memory_max; /* since version 3. bytes_held never passes it: a call that would is out_of_memory and changes nothing. 0: no limit */
+    uint32_t threads;    /* 0 is 1 */
+    uint64_t memory_max; /* bytes_held never passes it: a call that would is out_of_memory and changes nothing. 0: no limit */
 } ivm_engine_options;
-#define IVM_ENGINE_OPTIONS_VERSION 3u
+#define IVM_ENGINE_OPTIONS_VERSION 1u
 #define IVM_ENGINE_OPTIONS_INIT                                                                                                            \
     {                                                                                                                                      \
         IVM_ENGINE_OPTIONS_VERSION, { 0, 0, 0, 0 }, 0, { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true }, 1, 0                                   \
@@ -146,7 +145,7 @@ typedef struct ivm_column_definition {
  * append_only. Rows of weight 0 or less are absent wherever presence counts (distinct, set operations, top_k, partners of outer, semi and
  * anti joins, min, max, bool_and, bool_or, the distinct aggregates) and add up with their sign elsewhere.
  * `partition`: an int64 column whose value is the partition of its row, 0 to IVM_PARTITIONS_MAX - 1 and never null; a batch with another value in it
- * is refused (overflow). NULL or "": rows belong to none. Counts where `version` is 2. What it is for: ivm_checkpoint_partitions(). */
+ * is refused (overflow). NULL or "": rows belong to none. What it is for: ivm_checkpoint_partitions(). */
 typedef struct ivm_table_options {
     uint32_t version; /* IVM_TABLE_OPTIONS_VERSION; 0 means 1 */
     const ivm_column_definition *columns;
@@ -155,9 +154,9 @@ typedef struct ivm_table_options {
     bool append_only;
     bool allow_negative;
     bool transient;
-    const char *partition; /* since version 2: not looked at while `version` is 0 or 1 */
+    const char *partition;
 } ivm_table_options;
-#define IVM_TABLE_OPTIONS_VERSION 2u
+#define IVM_TABLE_OPTIONS_VERSION 1u
 
 /* Declares a table. Everything in `options` is copied. The engine owns *table: valid until it is dropped or the engine closed.
  * already_exists (tables and views share one space of names), invalid_argument (a name, a type, no columns), unknown_column (in the key, the

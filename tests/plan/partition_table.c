@@ -29,8 +29,8 @@ Test(plan_partition_table, is_a_column_of_int64)
     cr_expect_eq(create(&it, "part", IVM_STRING, IVM_TABLE_OPTIONS_VERSION, &table), IVM_TYPE_MISMATCH);
     assert_says(&it, "column part is string");
     cr_expect_eq(create(&it, "part", IVM_INT64, IVM_TABLE_OPTIONS_VERSION + 1, &table), IVM_INVALID_ARGUMENT);
-    cr_assert_eq(create(&it, "part", IVM_STRING, 1, &table), IVM_OK, "%s", it.error.message); /* options of then have none */
-    cr_expect_eq(fixture_push(&it, table, IVM_INSERT, "1,null"), IVM_OK);
+    cr_assert_eq(create(&it, "part", IVM_INT64, 0, &table), IVM_OK, "%s", it.error.message);
+    cr_expect_eq(fixture_push(&it, table, IVM_INSERT, "1,null"), IVM_NULL_VIOLATION, "options of version 0 count whole");
     fixture_close(&it);
 }
 
