@@ -108,9 +108,8 @@ IVM_API ivm_status ivm_engine_memory_limit(ivm_engine *engine, uint64_t memory_m
 
 /* Asks the calls that are under way on other threads (push, refresh, making, preparing or auditing a view, declaring a foreign key, sorting a snapshot,
  * ivm_batch_shape(), checkpoint, restore) to end: they fail with cancelled and change nothing, but for one that has passed its last point of return. Looked at
- * after every few thousand rows, so within some milliseconds, but for the copying of a large array of a view's state that grows (some 0.1 s of five million
- * groups). What was done is then undone, which nothing cuts short: some 10 to 50 ns a row that came or changed so far, 300 a new text or group; `ivm bench
- * cancel` measures both. A call that only waits for its turn is not under way; where none is
+ * after every few thousand rows, so within some milliseconds. What was done is then undone, which nothing cuts short: some 10 to 50 ns a row, key or group
+ * that came or changed so far, 250 a new text; `ivm bench cancel` measures both. A call that only waits for its turn is not under way; where none is
  * nothing happens. Takes no lock; any thread, from a signal handler and the engine's own callbacks too. */
 IVM_API void ivm_engine_cancel(ivm_engine *engine);
 
