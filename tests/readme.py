@@ -49,7 +49,7 @@ SMALL = {
     "star": "--rows 4000 --runs 1", "prune": "--rows 2000 --batches 1 --runs 1", "snowflake": "--rows 2000 --batches 1 --runs 1",
     "hotkey": "--rows 1000 --statements 999 --batches 2 --runs 1", "latency": "--rows 1000 --pushes 50 --grow 300 --runs 1",
     "scale": "--rows 10000 --pushes 20 --runs 1", "tpch": "--scale 0.001 --sets 3 --runs 1", "memory": "--kept 2000 --rows 4000",
-    "operators": "--few 500 --many 2000 --changes 40", "all": "--quick hotkey",
+    "operators": "--few 500 --many 2000 --changes 40", "all": "--quick hotkey", "cancel": "--rows 2000 --batch 1000 --runs 1",
 }
 
 # Commands that are run elsewhere, or cannot be run here: where they, or what they come to, stand.
