@@ -134,8 +134,9 @@ static ivm_status add_named(ivm__check *check, const ivm_plan *plan, const join_
     return add_residual(check, condition, parts);
 }
 
-/* A function of its own: flatten() nests, and its frame is small. */
-static ivm_status add_conditions(ivm__check *check, const ivm_plan *plan, const join_scope *scope, ivm__join_parts *parts)
+/* Never a part of flatten(), which nests: its frame is small. */
+static __attribute__((noinline)) ivm_status add_conditions(ivm__check *check, const ivm_plan *plan, const join_scope *scope,
+                                                           ivm__join_parts *parts)
 {
     ivm__names names;
     ivm__names_init(&names, check->memory, parts->columns + scope->first, parts->columns_count - scope->first);

@@ -41,26 +41,33 @@ static void file_read(const char *text, bool *seen)
     }
 }
 
-Test(operators_save, every_class_says_whether_it_holds_something)
+/* All sources of a folder and of those in it. */
+static void folder_read(const char *folder, bool *seen)
 {
-    bool seen[CLASSES] = { false };
-    DIR *directory = opendir(IVM_TEST_OPERATORS);
-    cr_assert_not_null(directory);
+    DIR *directory = opendir(folder);
+    cr_assert_not_null(directory, "%s", folder);
     for (struct dirent *entry; (entry = readdir(directory));) {
         char path[512];
         static char text[1 << 20];
         const char *dot = strrchr(entry->d_name, '.');
-        if (!dot || strcmp(dot, ".c")) {
-            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (!dot && entry->d_type == DT_DIR) {
+            folder_read(path, seen);
+        } else if (dot && strcmp(dot, ".c") == 0) {
+            FILE *file = fopen(path, "r");
+            cr_assert_not_null(file);
+            text[fread(text, 1, sizeof text - 1, file)] = 0;
+            fclose(file);
+            file_read(text, seen);
         }
-        snprintf(path, sizeof path, "%s/%s", IVM_TEST_OPERATORS, entry->d_name);
-        FILE *file = fopen(path, "r");
-        cr_assert_not_null(file);
-        text[fread(text, 1, sizeof text - 1, file)] = 0;
-        fclose(file);
-        file_read(text, seen);
     }
     closedir(directory);
+}
+
+Test(operators_save, every_class_says_whether_it_holds_something)
+{
+    bool seen[CLASSES] = { false };
+    folder_read(IVM_TEST_OPERATORS, seen);
     for (size_t i = 0; i < CLASSES; i++) {
         cr_assert(seen[i], "class %s is not there", classes[i].name);
     }
