@@ -200,15 +200,10 @@ static ivm_status view_run(cancel_bench *bench, ivm_error *error)
     return view_try(bench, plan, NULL, error);
 }
 
-static ivm_plan *outer_plan(void)
-{
-    ivm_plan *plan = ivm_plan_join_kind(IVM_LEFT_JOIN, ivm_plan_scan_name("f", NULL), ivm_plan_scan_name("d0", NULL), "f.k0 = d0.id");
-    return ivm_plan_count(ivm_plan_aggregate(plan, "d0.attribute"), "n");
-}
-
 static ivm_status outer_run(cancel_bench *bench, ivm_error *error)
 {
-    return view_try(bench, outer_plan(), NULL, error);
+    ivm_plan *plan = ivm_plan_join_kind(IVM_LEFT_JOIN, ivm_plan_scan_name("f", NULL), ivm_plan_scan_name("d0", NULL), "f.k0 = d0.id");
+    return view_try(bench, ivm_plan_count(ivm_plan_aggregate(plan, "d0.attribute"), "n"), NULL, error);
 }
 
 static ivm_status eager_run(cancel_bench *bench, ivm_error *error)
@@ -226,20 +221,22 @@ static ivm_status top_run(cancel_bench *bench, ivm_error *error)
     return view_try(bench, plan, NULL, error);
 }
 
-static ivm_status audit_run(cancel_bench *bench, ivm_error *error)
+static ivm_status view_audit(ivm_view *view, ivm_error *error)
 {
     ivm_snapshot *differences = NULL;
-    ivm_status status = ivm_audit_view(view_named(bench, "by_text"), &differences, error);
+    ivm_status status = ivm_audit_view(view, &differences, error);
     ivm_snapshot_close(differences);
     return status;
 }
 
+static ivm_status audit_run(cancel_bench *bench, ivm_error *error)
+{
+    return view_audit(view_named(bench, "by_text"), error);
+}
+
 static ivm_status audit_late_run(cancel_bench *bench, ivm_error *error)
 {
-    ivm_snapshot *differences = NULL;
-    ivm_status status = ivm_audit_view(view_named(bench, "late"), &differences, error);
-    ivm_snapshot_close(differences);
-    return status;
+    return view_audit(view_named(bench, "late"), error);
 }
 
 static void sort_before(cancel_bench *bench)
@@ -343,8 +340,7 @@ static void figures_show(const cancel_bench *bench, const cancel_kind *kind, dou
         spread all = spread_of(values[c], count);
         double p99 = percentile(values[c], count, 99);
         char metric[32];
-        snprintf(metric, sizeof metric, "%s", names[c]);
-        figure_add(&(figure){ "cancel", metric, all.median, NULL, 0, kind->name, all.low, all.high, count, bench->rows });
+        figure_add(&(figure){ "cancel", names[c], all.median, NULL, 0, kind->name, all.low, all.high, count, bench->rows });
         snprintf(metric, sizeof metric, "%s_p99", names[c]);
         figure_add(&(figure){ "cancel", metric, p99, NULL, 0, kind->name, 0, 0, count, bench->rows });
         if (!bench->json) {

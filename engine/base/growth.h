@@ -15,6 +15,8 @@
 
 #include "memory.h"
 
+#include <string.h>
+
 /* Slots from which on they grow a piece at a time. Tests build with less. */
 #ifndef IVM__GROWN_BESIDE_MIN
 #define IVM__GROWN_BESIDE_MIN 8192u
@@ -58,6 +60,13 @@ static inline size_t ivm__growth_clear(ivm__growth *growth, size_t bytes, uint64
     size_t left = bytes - growth->cleared;
     growth->cleared += slots < left / IVM__CLEARED_FOR_SLOT ? (size_t)slots * IVM__CLEARED_FOR_SLOT : left;
     return growth->cleared;
+}
+/* The same of slots that are free where they are 0: the piece is set so. Returns whether it was the last. */
+static inline bool ivm__growth_zero(ivm__growth *growth, void *larger, size_t bytes, uint64_t slots)
+{
+    size_t from = growth->cleared, to = ivm__growth_clear(growth, bytes, slots);
+    memset((uint8_t *)larger + from, 0, to - from);
+    return to == bytes;
 }
 
 /* How many homes from the start on this one is, and where a slot so far on lies (less than twice round). */

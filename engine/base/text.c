@@ -134,12 +134,7 @@ static void larger_fill(ivm__texts *texts, uint64_t slots)
 
 static void larger_move(ivm__texts *texts, uint64_t slots)
 {
-    size_t bytes = larger_bytes(texts), from = texts->growth.cleared;
-    if (from < bytes) {
-        size_t to = ivm__growth_clear(&texts->growth, bytes, slots);
-        memset((uint8_t *)texts->larger + from, 0, to - from);
-    }
-    if (texts->growth.cleared == bytes) {
+    if (ivm__growth_zero(&texts->growth, texts->larger, larger_bytes(texts), slots)) {
         larger_fill(texts, slots);
     }
 }

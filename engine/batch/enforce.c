@@ -55,59 +55,52 @@ static ivm_status children_have_parents(ivm__arena *scratch, const ivm_fact *fac
     return IVM_OK;
 }
 
-/* The child's index over the fact's columns, where there is none and nobody tracks the fact. */
-static ivm_status holders_make(ivm__step *step, const ivm_fact *fact)
-{
-    ivm__index *made;
-    uint32_t *columns = ivm__arena_allocate(step->scratch, fact->columns_count * sizeof *columns);
-    if (!columns) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    ivm__fact_child_columns(fact, columns);
-    return fact->track ? IVM_OK : ivm__step_index(step, &fact->child->store, columns, fact->columns_count, false, &made);
-}
-
-/* By which the child's rows that hold a key are found. */
-static ivm_status holders_find(ivm__arena *scratch, const ivm_fact *fact, ivm__index **holders)
+/* By which the child's rows that hold a key are found: made where it is missing. */
+static ivm_status holders_find(ivm__step *step, const ivm_fact *fact, ivm__index **holders)
 {
     if (fact->track) {
         *holders = ivm__track_holders(fact);
         return IVM_OK;
     }
-    uint32_t *columns = ivm__arena_allocate(scratch, fact->columns_count * sizeof *columns);
+    uint32_t *columns = ivm__arena_allocate(step->scratch, fact->columns_count * sizeof *columns);
     if (!columns) {
         return IVM_OUT_OF_MEMORY;
     }
     ivm__fact_child_columns(fact, columns);
-    return ivm__store_index(&fact->child->store, columns, fact->columns_count, false, holders);
+    return ivm__step_index(step, &fact->child->store, columns, fact->columns_count, false, holders);
 }
 
 /* No row of the child refers to a key that goes with a row of weight below 0. */
-static ivm_status parents_are_free(ivm__arena *scratch, const ivm_fact *fact, const ivm__chunk *chunk, ivm_error *error)
+static ivm_status parents_are_free(ivm__step *step, const ivm_fact *fact, const ivm__chunk *chunk)
 {
-    ivm__index *holders;
+    ivm__index *holders = NULL;
     ivm__keys gone, wanted;
-    if (holders_find(scratch, fact, &holders) != IVM_OK ||
-        ivm__index_keys(fact->parent->key_index, scratch, chunk, fact->parent->key, false, &gone) != IVM_OK ||
-        ivm__index_keys(holders, scratch, chunk, fact->parent->key, true, &wanted) != IVM_OK) {
-        return ivm__fail_memory(error);
+    IVM_TRY(ivm__step_status(step, holders_find(step, fact, &holders)));
+    if (ivm__index_keys(fact->parent->key_index, step->scratch, chunk, fact->parent->key, false, &gone) != IVM_OK ||
+        ivm__index_keys(holders, step->scratch, chunk, fact->parent->key, true, &wanted) != IVM_OK) {
+        return ivm__fail_memory(step->error);
     }
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
         if (ivm__chunk_weight(chunk, i) < 0 && !is_held(fact->parent->key_index, &gone, i) && is_held(holders, &wanted, i)) {
-            return violation(fact, chunk, fact->parent->key, i, true, error);
+            return violation(fact, chunk, fact->parent->key, i, true, step->error);
         }
     }
     return IVM_OK;
 }
 
-typedef ivm_status check(ivm__arena *scratch, const ivm_fact *fact, const ivm__chunk *chunk, ivm_error *error);
+static ivm_status children_judge(ivm__step *step, const ivm_fact *fact, const ivm__chunk *chunk)
+{
+    return children_have_parents(step->scratch, fact, chunk, step->error);
+}
+
+typedef ivm_status check(ivm__step *step, const ivm_fact *fact, const ivm__chunk *chunk);
 
 static ivm_status each_chunk(ivm__step *step, const ivm_fact *fact, const ivm__table_delta *delta, check *judge)
 {
     for (uint32_t i = 0; i < delta->chunks_count; i++) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
         IVM_TRY(ivm__step_poll(step));
-        IVM_TRY(judge(step->scratch, fact, delta->chunks[i], step->error));
+        IVM_TRY(judge(step, fact, delta->chunks[i]));
         ivm__arena_back(step->scratch, mark);
     }
     return IVM_OK;
@@ -119,9 +112,8 @@ ivm_status ivm__enforce_check(ivm__step *step)
         if (fact->trust != IVM_ENFORCED) {
             continue;
         }
-        IVM_TRY(each_chunk(step, fact, &fact->child->delta, children_have_parents));
+        IVM_TRY(each_chunk(step, fact, &fact->child->delta, children_judge));
         if (fact->parent->delta.shape == IVM_MIXED) {
-            IVM_TRY(ivm__step_status(step, holders_make(step, fact)));
             IVM_TRY(each_chunk(step, fact, &fact->parent->delta, parents_are_free));
         }
     }

@@ -51,7 +51,7 @@ static ivm_status orphans_add_rows(const ivm_fact *fact, ivm__arena *scratch, co
     while ((count = walk(child, &next, rows, weights)) > 0) {
         ivm__arena_mark mark = ivm__arena_here(scratch);
         ivm__chunk *keys;
-        if (child->cancel && ivm__cancel_asked(child->cancel)) {
+        if (ivm__cancel_asked(child->cancel)) {
             return IVM_CANCELLED;
         }
         IVM_TRY(ivm__track_rows(child, scratch, rows, weights, count, &keys));

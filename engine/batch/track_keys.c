@@ -181,7 +181,7 @@ ivm_status ivm__track_add(const ivm__key_source *source, ivm__track_walk *walk, 
     while ((count = walk(source, &next, rows, weights)) > 0) {
         ivm__arena_mark mark = ivm__arena_here(scratch);
         ivm__chunk *keys;
-        if (source->cancel && ivm__cancel_asked(source->cancel)) {
+        if (ivm__cancel_asked(source->cancel)) {
             return IVM_CANCELLED;
         }
         IVM_TRY(ivm__track_rows(source, scratch, rows, weights, count, &keys));

@@ -309,11 +309,6 @@ static void larger_take(ivm__cover_words *it, uint64_t slots)
     ivm__release(it->memory, larger, sizeof *larger);
 }
 
-static bool is_clear(const ivm__cover_words *larger, const ivm__growth *growth)
-{
-    return growth->cleared == words_bytes(larger->capacity);
-}
-
 /* The larger ones are clear. So many slots, up to a free one. Words come in the order of their homes and so go near the end of what is there, but for
  * those of homes before, which are there. */
 static void words_move(ivm__cover_words *it, uint64_t slots)
@@ -334,11 +329,7 @@ static void words_move(ivm__cover_words *it, uint64_t slots)
 
 static void larger_move(ivm__cover_words *it, uint64_t slots)
 {
-    if (!is_clear(it->larger, &it->growth)) {
-        size_t from = it->growth.cleared, to = ivm__growth_clear(&it->growth, words_bytes(it->larger->capacity), slots);
-        memset((uint8_t *)it->larger->words + from, 0, to - from);
-    }
-    if (is_clear(it->larger, &it->growth)) {
+    if (ivm__growth_zero(&it->growth, it->larger->words, words_bytes(it->larger->capacity), slots)) {
         words_move(it, slots);
     }
 }
@@ -479,5 +470,5 @@ static const char *larger_validate(const ivm__cover_words *it)
 const char *ivm__cover_words_validate(const ivm__cover_words *it)
 {
     const char *wrong = words_validate(it, it->codes.count);
-    return wrong || !it->larger || it->failed || !is_clear(it->larger, &it->growth) ? wrong : larger_validate(it);
+    return wrong || !it->larger || it->failed || it->growth.cleared < words_bytes(it->larger->capacity) ? wrong : larger_validate(it);
 }

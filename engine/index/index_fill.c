@@ -218,7 +218,7 @@ static ivm_status fill(ivm__index *index, const ivm__cancel *cancel)
     }
     while (next < store->rows_end) {
         uint32_t count = linked_next(store, &next, rows);
-        if (cancel && ivm__cancel_asked(cancel)) {
+        if (ivm__cancel_asked(cancel)) {
             return IVM_CANCELLED;
         }
         IVM_TRY(slots_ahead(index, count, linked, all > linked ? all - linked : 0));

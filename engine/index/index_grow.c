@@ -99,19 +99,12 @@ static void larger_take(ivm__index *index, uint64_t slots)
     ivm__release(index->store->memory, larger, sizeof *larger);
 }
 
-static bool is_clear(const ivm__index *larger, const ivm__growth *growth)
-{
-    return growth->cleared == ivm__slots_held(larger);
-}
-
 static void larger_move(ivm__index *index, uint64_t slots)
 {
     ivm__index *larger = index->larger;
-    if (!is_clear(larger, &index->growth)) {
-        size_t from = index->growth.cleared, to = ivm__growth_clear(&index->growth, ivm__slots_held(larger), slots);
-        memset((larger->narrow ? (uint8_t *)larger->narrow : (uint8_t *)larger->slots) + from, 0, to - from);
-    }
-    if (is_clear(larger, &index->growth) && (index->slots_capacity == 0 || slots_move(index, slots))) {
+    void *block = larger->narrow ? (void *)larger->narrow : (void *)larger->slots;
+    bool clear = ivm__growth_zero(&index->growth, block, ivm__slots_held(larger), slots);
+    if (clear && (index->slots_capacity == 0 || slots_move(index, slots))) {
         larger_take(index, slots);
     }
 }
@@ -244,7 +237,7 @@ void ivm__slots_release(ivm__index *index)
 const char *ivm__larger_validate(const ivm__index *index)
 {
     uint64_t count = 0;
-    if (!index->larger || !is_clear(index->larger, &index->growth)) {
+    if (!index->larger || index->growth.cleared < ivm__slots_held(index->larger)) {
         return NULL;
     }
     for (uint64_t i = 0; i < index->slots_capacity; i++) {

@@ -1,6 +1,7 @@
-/* Open addressing with linear probing over slots of a hash's half and a row's id, at a load of at most 0.7, and a sixteenth more while a larger one is made. Nothing is ever taken out, so that readers may
- * probe while the writer adds: a slot is written once, from 0. Cost: a hash and a probe, 30 to 60 ns, a row that came or was overwritten; nothing for
- * one that went, nor where no reader looks keys up. A store whose readers stop doing so gives its finder up. */
+/* Open addressing with linear probing over slots of a hash's half and a row's id, at a load of at most 0.7, and a sixteenth more while a larger one is
+ * made. Nothing is ever taken out, so that readers may probe while the writer adds: a slot is written once, from 0. Cost: a hash and a probe, 30 to
+ * 60 ns, a row that came or was overwritten; nothing for one that went, nor where no reader looks keys up. A store whose readers stop doing so gives
+ * its finder up. */
 #include "finder.h"
 
 #include "hash.h"
@@ -325,8 +326,7 @@ static void larger_move(ivm__store *store)
     uint64_t slots = ivm__moved_for(changes_count(store));
     size_t bytes = slots_bytes(larger);
     if (finder->growth.cleared < bytes) {
-        size_t from = finder->growth.cleared, to = ivm__growth_clear(&finder->growth, bytes, slots);
-        memset(slots_of(larger) + from, 0, to - from);
+        (void)ivm__growth_zero(&finder->growth, slots_of(larger), bytes, slots);
         return;
     }
     if (!larger_fill(store, finder, slots)) {

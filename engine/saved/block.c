@@ -53,7 +53,7 @@ static ivm_status block_write(ivm__block_writer *writer, bool last)
     }
     header.hash = ivm__block_hash(&header, block + IVM__BLOCK_HEADER_BYTES, writer->hash);
     memcpy(block, &header, sizeof header);
-    if (writer->sink.cancel && ivm__cancel_asked(writer->sink.cancel)) {
+    if (ivm__cancel_asked(writer->sink.cancel)) {
         return writer->status = ivm__fail_cancelled(writer->error);
     }
     writer->hash = header.hash;

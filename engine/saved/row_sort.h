@@ -62,7 +62,7 @@ ivm_status ivm__row_sorter_sort(ivm__row_sorter *sorter, ivm__row_entry *entries
 /* Whether a loop that has come to this row or entry is to end. */
 static inline bool ivm__row_sorter_ends(ivm__row_sorter *sorter, uint32_t at)
 {
-    if (at % IVM__ROWS_UNASKED == 0 && sorter->cancel && ivm__cancel_asked(sorter->cancel)) {
+    if (at % IVM__ROWS_UNASKED == 0 && ivm__cancel_asked(sorter->cancel)) {
         sorter->cancelled = true;
     }
     return sorter->cancelled;

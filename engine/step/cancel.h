@@ -32,14 +32,18 @@ static inline bool ivm__cancel_look(void)
 }
 #endif
 
+/* NULL: nobody asks. */
 static inline bool ivm__cancel_asked(const ivm__cancel *cancel)
 {
+    if (!cancel || !cancel->requests) {
+        return false;
+    }
 #ifndef NDEBUG
-    if (cancel->requests && ivm__cancel_look()) {
+    if (ivm__cancel_look()) {
         return true;
     }
 #endif
-    return ivm__unlikely(cancel->requests && atomic_load_explicit(cancel->requests, memory_order_relaxed) != cancel->seen);
+    return ivm__unlikely(atomic_load_explicit(cancel->requests, memory_order_relaxed) != cancel->seen);
 }
 
 /* Rows between two looks, where a loop looks as it goes. */

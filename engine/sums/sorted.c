@@ -208,7 +208,7 @@ static ivm_status run_merge(const ivm__sorted *sorted, const ivm__ordered_key *f
                             const ivm__cancel *cancel)
 {
     for (uint32_t done = 0; done < at.count;) {
-        if (cancel && ivm__cancel_asked(cancel)) {
+        if (ivm__cancel_asked(cancel)) {
             return IVM_CANCELLED;
         }
         done = at.count - done < IVM__ROWS_UNASKED ? at.count : done + IVM__ROWS_UNASKED;

@@ -1,7 +1,7 @@
 /* Checking: from the plan a user built to a tree in which every name is a position and every expression has a type. Errors come in reading
  * order, inputs before what reads them; a plan is refused on empty tables as well. Joins: check_join.c, aggregates: check_aggregate.c, set
- * operations and top_k: check_set.c, expressions: check_expression.c. Cost: n log n for n
- * columns and names (names.c), at view creation alone. */
+ * operations and top_k: check_set.c, expressions: check_expression.c. Cost: n log n for n columns and names
+ * (names.c), at view creation alone. */
 #include "check.h"
 #include "source.h"
 #include "utf8.h"
@@ -176,10 +176,10 @@ static ivm_status check_scan(ivm__check *check, const ivm_plan *plan, ivm__node 
 
 /* What looks names up stands in functions of its own: those that nest have small frames, for plans are deep. */
 
-static ivm_status filter_condition(ivm__check *check, const ivm_plan *plan, ivm__node *node)
+ivm_status ivm__check_where(ivm__check *check, const ivm_plan *plan, ivm__node *node)
 {
     ivm__names names;
-    ivm__names_init(&names, check->memory, node->inputs[0]->columns, node->inputs[0]->columns_count);
+    ivm__names_init(&names, check->memory, node->columns, node->columns_count);
     ivm_status status = ivm__check_condition(check, plan->where, &names, &node->expressions[0]);
     ivm__names_deinit(&names);
     return status;
@@ -188,11 +188,10 @@ static ivm_status filter_condition(ivm__check *check, const ivm_plan *plan, ivm_
 static ivm_status check_filter(ivm__check *check, const ivm_plan *plan, ivm__node *node)
 {
     IVM_TRY(ivm__check_input(check, plan, node));
-    const ivm__node *input = node->inputs[0];
-    if (ivm__node_columns_copy(node, check->memory, input) != IVM_OK || ivm__node_expressions(node, check->memory, 1) != IVM_OK) {
+    if (ivm__node_columns_copy(node, check->memory, node->inputs[0]) != IVM_OK || ivm__node_expressions(node, check->memory, 1) != IVM_OK) {
         return ivm__fail_memory(check->error);
     }
-    return filter_condition(check, plan, node);
+    return ivm__check_where(check, plan, node);
 }
 
 static ivm_status project_columns(ivm__check *check, const ivm_plan *plan, ivm__node *node)

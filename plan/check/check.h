@@ -32,6 +32,8 @@ ivm_status ivm__check_condition(ivm__check *check, const ivm_expr *expr, ivm__na
 ivm_status ivm__check_twins(ivm__check *check, const ivm__named_column *columns, uint32_t columns_count, const char *advice) IVM_MUST_CHECK;
 /* An untyped null becomes one of this type. */
 ivm_status ivm__check_settle(ivm__check *check, ivm__expression **expression, ivm_type type) IVM_MUST_CHECK;
+/* The plan's condition over the columns of its node, whose first expression it becomes. */
+ivm_status ivm__check_where(ivm__check *check, const ivm_plan *plan, ivm__node *node) IVM_MUST_CHECK;
 /* The plan's one input, as the node's. */
 ivm_status ivm__check_input(ivm__check *check, const ivm_plan *plan, ivm__node *node) IVM_MUST_CHECK;
 /* A named expression over these columns, as column `at` of the node. */

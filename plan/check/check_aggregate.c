@@ -124,15 +124,6 @@ static ivm_status check_columns(ivm__check *check, const ivm_plan *plan, ivm__no
     return status;
 }
 
-static ivm_status check_having(ivm__check *check, const ivm_plan *plan, ivm__node *node)
-{
-    ivm__names names;
-    ivm__names_init(&names, check->memory, node->columns, node->columns_count);
-    ivm_status status = ivm__check_condition(check, plan->where, &names, &node->expressions[0]);
-    ivm__names_deinit(&names);
-    return status;
-}
-
 ivm_status ivm__check_aggregate(ivm__check *check, const ivm_plan *plan, ivm__node *node)
 {
     IVM_TRY(ivm__check_input(check, plan, node));
@@ -151,5 +142,5 @@ ivm_status ivm__check_aggregate(ivm__check *check, const ivm_plan *plan, ivm__no
     if (ivm__node_expressions(node, check->memory, 1) != IVM_OK) {
         return ivm__fail_memory(check->error);
     }
-    return check_having(check, plan, node);
+    return ivm__check_where(check, plan, node);
 }
