@@ -24,7 +24,7 @@ typedef struct judging {
     size_t judged, unjudged, wrong;
 } judging;
 
-/* What bench/replay_cell.c and the readers here need of bench/replay.c. */
+/* What bench/replay/replay_cell.c and the readers here need of bench/replay/replay.c. */
 const char *member_text(const json_t *object, const char *name)
 {
     return json_string_value(json_object_get(object, name));

@@ -8,9 +8,9 @@
  *
  * DuckDB wants no indexes for such joins ("Performance Guide: Indexing"). Chunks are filled outside the clock. The library comes without its header in
  * the package that has it, so the few prototypes are declared here. */
-#include "../../arena.h"
-#include "../../option.h"
-#include "../../star_stream.h"
+#include "arena.h"
+#include "option.h"
+#include "star_stream.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * key is an UPDATE. Indexes on the fact table exist only where a stream needs them: for rows that go (by k0) and for dimension rows that change.
  *
  * In memory, without a journal of its own making or syncs, one transaction a push, statements prepared once: what SQLite can do at its fastest. */
-#include "../../option.h"
-#include "../../star_stream.h"
+#include "option.h"
+#include "star_stream.h"
 
 #include <sqlite3.h>
 

@@ -1,4 +1,4 @@
-//! The batches of a star as `ivm bench dump` writes them (bench/star_stream.h has the format), read a push at a time and outside the clock,
+//! The batches of a star as `ivm bench dump` writes them (bench/star/star_stream.h has the format), read a push at a time and outside the clock,
 //! and what a program that carried them through prints and writes.
 
 use std::collections::BTreeMap;

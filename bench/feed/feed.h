@@ -99,7 +99,6 @@ bool input_open(feed_input *input, feed_place place, uint64_t line_max, bool goe
 void input_read(feed_input *input);
 /* The next line, without its end, borrowed until the next input_read(); END: there will be none. */
 feed_got input_line(feed_input *input, const char **bytes, size_t *size);
-const char *input_name(const feed_input *input);
 void input_close(feed_input *input);
 
 typedef struct feed_line {

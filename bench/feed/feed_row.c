@@ -1,5 +1,6 @@
 /* A row or a key of a line, as values in the table's order. Beside what scenario files have (replay_cell.c) an integer is taken for a date (days since
- * 1970) and for a timestamp (in units by the line's own schema or by option). A column that is not there is null, a member that is no column is passed over; `--strict` takes neither. */
+ * 1970) and for a timestamp (in units by the line's own schema or by option). A column that is not there is null, a member that is no column is
+ * passed over; `--strict` takes neither. */
 #include "feed.h"
 
 #include <stdarg.h>

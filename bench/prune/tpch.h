@@ -85,7 +85,9 @@ typedef struct tpch_engine {
     ivm_view *views[TPCH_QUERIES]; /* NULL where it was not asked for */
 } tpch_engine;
 
-/* All queries, or, from 0 on, one. What fails ends the process. */
+/* Ends the process with one line where the status is not OK, as what is below does. */
+void tpch_must(ivm_status status, const ivm_error *error);
+/* All queries, or, from 0 on, one. */
 void tpch_open(tpch_engine *engine, const ivm_planner_options *planner, int query);
 void tpch_close(tpch_engine *engine);
 /* Everything but orders and lines. */

@@ -107,11 +107,6 @@ size_t figures_count(void)
     return kept.count;
 }
 
-const figure *figures_at(size_t at)
-{
-    return &kept.figures[at];
-}
-
 void figures_write(FILE *file, size_t first)
 {
     for (size_t i = first; i < kept.count; i++) {

@@ -1,5 +1,6 @@
-/* What a push changed in each view, as lines. Of a view's changes deletions come first, so that a reader who keeps rows by key never loses one that came in
- * its place; each in the order of the rows, whatever the engine keeps them in, so that the same changes are the same bytes. A row of weight n stands n times. All are handed on before the next push: a full pipe holds up everything before it. */
+/* What a push changed in each view, as lines. Of a view's changes deletions come first, so that a reader who keeps rows by key never loses one that
+ * came in its place; each in the order of the rows, whatever the engine keeps them in, so that the same changes are the same bytes. A row of weight
+ * n stands n times. All are handed on before the next push: a full pipe holds up everything before it. */
 #include "feed.h"
 #include "option.h"
 

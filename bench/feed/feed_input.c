@@ -12,7 +12,7 @@
 
 #define READ_BYTES ((size_t)64 << 10)
 
-const char *input_name(const feed_input *input)
+static const char *input_name(const feed_input *input)
 {
     return input->path ? input->path : "standard input";
 }

@@ -1,7 +1,7 @@
-/* Replaying scenario files. A file is read whole (scenario_file.c), then its lines are applied in order to one fresh engine
- * (replay.c): replay_catalog.c declares, replay_push.c pushes and refreshes, replay_expect.c compares contents with replay_bag.c, and
- * replay_terms.c compares join terms; replay_durable.c keeps engines in directories; replay_audit.c audits and replay_digest.c sums up what the views hold. All values pass through
- * replay_cell.c. */
+/* Replaying scenario files. A file is read whole (scenario_file.c), then its lines are applied in order to one fresh engine (replay.c):
+ * replay_catalog.c declares, replay_push.c pushes and refreshes, replay_expect.c compares contents with replay_bag.c, replay_terms.c compares join
+ * terms, replay_checkpoint.c saves and restores; replay_durable.c keeps engines in directories; replay_audit.c audits and replay_digest.c sums up
+ * what the views hold. All values pass through replay_cell.c. */
 #ifndef IVM_BENCH_REPLAY_H
 #define IVM_BENCH_REPLAY_H
 

@@ -11,7 +11,7 @@
 #define MONEY IVM_DECIMAL(15, 2)
 #define COLUMNS_MAX 16
 
-static void must(ivm_status status, const ivm_error *error)
+void tpch_must(ivm_status status, const ivm_error *error)
 {
     if (status != IVM_OK) {
         exit(usage_error("bench tpch: %s: %s", ivm_status_name(status), error->message));
@@ -88,7 +88,7 @@ static void table_create(tpch_engine *engine, int table)
     while (options.columns_count < COLUMNS_MAX && schema->columns[options.columns_count].name) {
         options.columns_count++;
     }
-    must(ivm_table_create(engine->engine, schema->name, &options, &engine->tables[table], &error), &error);
+    tpch_must(ivm_table_create(engine->engine, schema->name, &options, &engine->tables[table], &error), &error);
 }
 
 void tpch_open(tpch_engine *engine, const ivm_planner_options *planner, int query)
@@ -97,20 +97,20 @@ void tpch_open(tpch_engine *engine, const ivm_planner_options *planner, int quer
     ivm_error error = IVM_ERROR_INIT;
     *engine = (tpch_engine){ 0 };
     options.planner = *planner;
-    must(ivm_engine_open(&options, &engine->engine, &error), &error);
+    tpch_must(ivm_engine_open(&options, &engine->engine, &error), &error);
     for (int t = 0; t < TPCH_TABLES; t++) {
         table_create(engine, t);
     }
     for (size_t f = 0; f < sizeof foreign_keys / sizeof *foreign_keys; f++) {
-        must(ivm_foreign_key_declare(engine->tables[foreign_keys[f].child], foreign_keys[f].columns, engine->tables[foreign_keys[f].parent],
-                                     foreign_keys[f].key, IVM_RELY, NULL, &error),
-             &error);
+        tpch_must(ivm_foreign_key_declare(engine->tables[foreign_keys[f].child], foreign_keys[f].columns,
+                                          engine->tables[foreign_keys[f].parent], foreign_keys[f].key, IVM_RELY, NULL, &error),
+                  &error);
     }
     for (int q = 0; q < TPCH_QUERIES; q++) {
         ivm_plan *plan;
         if (query < 0 || query == q) {
-            must(ivm_plan_from_json(tpch_queries[q].plan, strlen(tpch_queries[q].plan), &plan, &error), &error);
-            must(ivm_view_create(engine->engine, tpch_queries[q].name, plan, NULL, &engine->views[q], &error), &error);
+            tpch_must(ivm_plan_from_json(tpch_queries[q].plan, strlen(tpch_queries[q].plan), &plan, &error), &error);
+            tpch_must(ivm_view_create(engine->engine, tpch_queries[q].name, plan, NULL, &engine->views[q], &error), &error);
         }
     }
 }
@@ -118,7 +118,7 @@ void tpch_open(tpch_engine *engine, const ivm_planner_options *planner, int quer
 void tpch_close(tpch_engine *engine)
 {
     ivm_error error = IVM_ERROR_INIT;
-    must(ivm_engine_close(engine->engine, &error), &error);
+    tpch_must(ivm_engine_close(engine->engine, &error), &error);
 }
 
 /* ---- Pushing ------------------------------------------------------------------------------------------------------------------- */
@@ -143,7 +143,7 @@ static uint64_t batch_push(tpch_engine *engine, ivm_batch *batch)
 {
     ivm_error error = IVM_ERROR_INIT;
     uint64_t start = clock_nanoseconds();
-    must(ivm_push_batch(engine->engine, batch, NULL, &error), &error);
+    tpch_must(ivm_push_batch(engine->engine, batch, NULL, &error), &error);
     return clock_nanoseconds() - start;
 }
 
@@ -151,7 +151,7 @@ void tpch_push_others(tpch_engine *engine, const tpch_data *data)
 {
     ivm_error error = IVM_ERROR_INIT;
     ivm_batch *batch;
-    must(ivm_batch_create(engine->engine, &batch, &error), &error);
+    tpch_must(ivm_batch_create(engine->engine, &batch, &error), &error);
     for (int i = 0; i < TPCH_REGIONS; i++) {
         ivm_batch_insert(batch, engine->tables[TPCH_REGION], ivm_int64(i), ivm_string(tpch_regions[i]));
     }
@@ -196,7 +196,7 @@ uint64_t tpch_push_orders(tpch_engine *engine, const tpch_data *data, ivm_change
 {
     ivm_error error = IVM_ERROR_INIT;
     ivm_batch *batch;
-    must(ivm_batch_create(engine->engine, &batch, &error), &error);
+    tpch_must(ivm_batch_create(engine->engine, &batch, &error), &error);
     for (uint32_t i = first; i < end; i++) {
         const tpch_order *order = &data->orders[i];
         const ivm_value values[] = { ivm_int64(order->key), ivm_int64(order->customer), ivm_date(order->date),

@@ -1,9 +1,6 @@
 /* Checking the views of `ivm bench tpch`; see tpch.h. Every one against the library's own audit; q1 and q6 against loops that share nothing with it. */
 #include "tpch.h"
 
-#include "option.h"
-
-#include <stdlib.h>
 #include <string.h>
 
 #define SHIPPED_UNTIL 10471 /* 1998-09-02 */
@@ -15,18 +12,11 @@ typedef struct q1_group {
     int64_t count;
 } q1_group;
 
-static void must(ivm_status status, const ivm_error *error)
-{
-    if (status != IVM_OK) {
-        exit(usage_error("bench tpch: %s: %s", ivm_status_name(status), error->message));
-    }
-}
-
 static uint64_t audit_unequal(ivm_view *view)
 {
     ivm_snapshot *differences;
     ivm_error error = IVM_ERROR_INIT;
-    must(ivm_audit_view(view, &differences, &error), &error);
+    tpch_must(ivm_audit_view(view, &differences, &error), &error);
     uint64_t rows = ivm_snapshot_rows_count(differences);
     ivm_snapshot_close(differences);
     return rows;
@@ -74,7 +64,7 @@ static uint64_t q1_unequal(ivm_view *view, q1_group *groups)
     ivm_error error = IVM_ERROR_INIT;
     ivm_rows rows;
     uint64_t unequal = 0;
-    must(ivm_read_view(view, &snapshot, &error), &error);
+    tpch_must(ivm_read_view(view, &snapshot, &error), &error);
     while (ivm_snapshot_next(snapshot, &rows)) {
         for (size_t r = 0; r < rows.rows_count; r++) {
             ivm_value flag = ivm_rows_value(&rows, IVM_STRING, r, 0), status = ivm_rows_value(&rows, IVM_STRING, r, 1);
@@ -98,7 +88,7 @@ static uint64_t q6_unequal(ivm_view *view, __int128 sum)
     ivm_snapshot *snapshot;
     ivm_error error = IVM_ERROR_INIT;
     ivm_rows rows;
-    must(ivm_read_view(view, &snapshot, &error), &error);
+    tpch_must(ivm_read_view(view, &snapshot, &error), &error);
     bool one = ivm_snapshot_next(snapshot, &rows) && rows.rows_count == 1;
     bool null = one && ivm_rows_value(&rows, ivm_snapshot_column_type(snapshot, 0), 0, 0).is_null;
     bool equal = one && (null ? sum == 0 : decimal_cell(snapshot, &rows, 0, 0, 4) == sum);

@@ -1,5 +1,5 @@
-/* The scenario commands "explain", "expect_terms" and "expect_deltas": join terms and delta rows as ivm_explain() tells them in JSON. A stated explain is remembered and
- * asked again at each expectation, so that options set in between count. */
+/* The scenario commands "explain", "expect_terms" and "expect_deltas": join terms and delta rows as ivm_explain() tells them in JSON. A stated
+ * explain is remembered and asked again at each expectation, so that options set in between count. */
 #include "replay.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Scenario commands that save an engine and go on from a saved one. Where the engine has the saved catalog still it is restored into as it stands, else into a
- * new one. What is restored, or opened again from its directory, is saved again at once: it must be the same bytes. Planner options are no part of a checkpoint; they are kept
- * beside it. */
+/* Scenario commands that save an engine and go on from a saved one. Where the engine has the saved catalog still it is restored into as it stands,
+ * else into a new one. What is restored, or opened again from its directory, is saved again at once: it must be the same bytes. Planner options are
+ * no part of a checkpoint; they are kept beside it. */
 #include "replay.h"
 
 #include <stdlib.h>

@@ -66,7 +66,6 @@ void figure_add(const figure *f);
 void figures_json(bool lines);
 /* Figures kept so far. */
 size_t figures_count(void);
-const figure *figures_at(size_t at);
 /* Writes a line for each figure from position `first` on. */
 void figures_write(FILE *file, size_t first);
 /* The latest one of this name, NULL where there is none; `variant` NULL matches every variant. */
