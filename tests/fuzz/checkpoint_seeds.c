@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     replay_session replay;
     replay_counts counts = { 0 };
     FILE *out = argc == 3 ? fopen(argv[2], "wb") : NULL;
-    if (!out || !scenario_file_read(argv[1], &file) || !replay_open(&replay, &how)) {
+    if (!out || !scenario_file_read(argv[1], &file) || !replay_open(&replay, &how, NULL)) {
         return 2;
     }
     replay_run(&replay, &file, true, &counts);
