@@ -201,8 +201,8 @@ def ivm_command(place, command, bench):
 def names_known():
     """-> names of the headers, of tests and suites, and what the command's helps and CMake say."""
     headers = "".join(read(os.path.relpath(path, ROOT)) for path in glob.glob(f"{ROOT}/include/ivm/*.h"))
-    tests = "".join(read(os.path.relpath(path, ROOT)) for path in glob.glob(f"{ROOT}/tests/*/*.c") + glob.glob(f"{ROOT}/*/CMakeLists.txt") +
-                    [f"{ROOT}/CMakeLists.txt"])
+    tests = "".join(read(os.path.relpath(path, ROOT)) for path in glob.glob(f"{ROOT}/tests/**/*.c", recursive=True) +
+                    glob.glob(f"{ROOT}/*/CMakeLists.txt") + [f"{ROOT}/CMakeLists.txt"])
     return headers, tests
 
 
