@@ -218,8 +218,12 @@ static ivm_status batch_push(round *it)
 
 static void push(round *it, bool first)
 {
-    bool beside = growth_look(it->side, false, &(growth_beside){ 0 });
+    growth_beside now = { 0 };
+    bool beside = growth_look(it->side, false, &now);
     uint32_t size = below(it, 60);
+    if (now.words + now.pairs > 0 && it->model.turned == 0 && below(it, 5) == 0) {
+        growth_turn(&it->model, now.words > 0);
+    }
     growth_drift(&it->model, beside ? 10 : 1);
     growth_draw(&it->model, first ? 50 + below(it, 350) : size == 0 ? 200 : size < 6 ? 2 + below(it, 20) : 1);
     if (it->model.changes_count == 0) {

@@ -174,6 +174,11 @@ void growth_draw(growth_model *it, uint32_t count)
 void growth_drift(growth_model *it, uint32_t often)
 {
     static const uint32_t values[] = { 2, 3, 5, 8, 12, 20, 40, 0 }, of_eight[] = { 0, 2, 4, 7, 8, 8 };
+    if (it->turned > 0) {
+        it->turned--;
+        it->values_most = it->turned == GROWTH_TURN / 2 ? it->values_before : it->values_most;
+        return;
+    }
     if (below(it, 60) < often) { /* of one table alone, too: what stands at the other is not looked at for a while */
         it->dims_of_eight = of_eight[below(it, 6)];
     }
@@ -187,6 +192,15 @@ void growth_drift(growth_model *it, uint32_t often)
     if (it->dims_count >= it->few_until && below(it, 300) < often) {
         it->grows = below(it, 3) ? 7 : 2 + below(it, 3);
     }
+}
+
+void growth_turn(growth_model *it, bool many)
+{
+    it->turned = GROWTH_TURN;
+    it->values_before = it->values_most;
+    it->values_most = many ? 0 : 2;
+    it->dims_of_eight = 8;
+    it->grows = 8;
 }
 
 /* ---- Digests --------------------------------------------------------------------------------------------------------------------------- */

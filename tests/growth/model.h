@@ -37,14 +37,15 @@ typedef struct growth_change {
 
 typedef struct growth_model {
     uint64_t random;
-    bool bag;               /* facts have no key */
-    bool keeps;             /* no fact is ever without its dim */
-    int64_t special;        /* the value of the last id; others follow from the id */
-    uint32_t values_most;   /* v is drawn from so many; 0: from as many as there are ids */
-    uint32_t texts_most;    /* s is; 0: a new one every time */
-    uint32_t grows;         /* of eight changes so many are rows that come */
-    uint32_t dims_of_eight; /* the rest are of facts */
-    uint32_t few_until;     /* so many dims there are, values are few and tables grow */
+    bool bag;                       /* facts have no key */
+    bool keeps;                     /* no fact is ever without its dim */
+    int64_t special;                /* the value of the last id; others follow from the id */
+    uint32_t values_most;           /* v is drawn from so many; 0: from as many as there are ids */
+    uint32_t texts_most;            /* s is; 0: a new one every time */
+    uint32_t grows;                 /* of eight changes so many are rows that come */
+    uint32_t dims_of_eight;         /* the rest are of facts */
+    uint32_t few_until;             /* so many dims there are, values are few and tables grow */
+    uint32_t turned, values_before; /* pushes left of a turn, and what follows its first half */
     uint32_t texts_next;
     uint32_t dims_count, facts_count;
     growth_dim dims[GROWTH_IDS];
@@ -67,6 +68,9 @@ void growth_text(uint32_t text, char out[GROWTH_TEXT_SIZE]);
 void growth_draw(growth_model *it, uint32_t count);
 /* Other values, one table instead of both, shrinking instead of growth: now and then, or so much more often. */
 void growth_drift(growth_model *it, uint32_t often);
+/* For so many pushes dims alone come, those of the first half with many values, or few: nobody looks at them meanwhile. */
+#define GROWTH_TURN 24u
+void growth_turn(growth_model *it, bool many);
 void growth_expect(const growth_model *it, growth_digests *out);
 
 /* A row's hash, cell by cell, from 0 on. */
