@@ -173,7 +173,7 @@ static void draw_input(set_case *at, uint32_t input, uint64_t *random)
     }
 }
 
-Test(operators_set, random_steps_agree_with_folds_over_arrays, .timeout = 300)
+Test(operators_set, random_steps_agree_with_folds_over_arrays)
 {
     for (uint64_t seed = 1; seed <= 1500; seed++) {
         uint64_t random = seed * 0x9E3779B97F4A7C15ull | 1;
@@ -386,7 +386,7 @@ static void run_out_of_memory(ivm__set_kind kind, uint32_t inputs_count)
     cr_assert_gt(trial.failures, 5);
 }
 
-Test(operators_set, running_out_of_memory_changes_nothing, .timeout = 300)
+Test(operators_set, running_out_of_memory_changes_nothing)
 {
     run_out_of_memory(IVM__SET_DISTINCT, 1);
     run_out_of_memory(IVM__SET_EXCEPT_ALL, 3);
@@ -459,14 +459,14 @@ static const ivm__store *reload_result(void *at)
 static const reload reloads = { sizeof(set_case), reload_open,  reload_close, reload_hand,  reload_draw,
                                 reload_step,      reload_holds, reload_rows,  reload_result };
 
-Test(operators_set, saved_and_loaded_it_goes_on, .timeout = 300)
+Test(operators_set, saved_and_loaded_it_goes_on)
 {
     for (uint64_t seed = 1; seed <= 300; seed++) {
         reload_go_on(&reloads, seed);
     }
 }
 
-Test(operators_set, spoilt_bytes_break_nothing, .timeout = 300)
+Test(operators_set, spoilt_bytes_break_nothing)
 {
     uint32_t loaded = 0;
     for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -475,7 +475,7 @@ Test(operators_set, spoilt_bytes_break_nothing, .timeout = 300)
     cr_assert_gt(loaded, 300);
 }
 
-Test(operators_set, running_out_of_memory_in_loading_leaves_nothing, .timeout = 300)
+Test(operators_set, running_out_of_memory_in_loading_leaves_nothing)
 {
     for (uint64_t seed = 0; seed < 12; seed++) {
         reload_out_of_memory(&reloads, seed);

@@ -254,7 +254,7 @@ static void draw_step(top_case *at, uint64_t *random)
     }
 }
 
-Test(operators_top, random_steps_agree_with_sorted_arrays, .timeout = 300)
+Test(operators_top, random_steps_agree_with_sorted_arrays)
 {
     uint32_t failures = 0;
     for (uint64_t seed = 1; seed <= 3000; seed++) {
@@ -426,7 +426,7 @@ Test(operators_top, a_net_weight_past_int64_is_an_overflow)
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------------------------------ */
 
-Test(operators_top, running_out_of_memory_changes_nothing, .timeout = 300)
+Test(operators_top, running_out_of_memory_changes_nothing)
 {
     hand_trial trial = { 0 };
     while (hand_trial_next(&trial)) {
@@ -532,14 +532,14 @@ static const ivm__store *reload_result(void *at)
 static const reload reloads = { sizeof(top_case), reload_open,  reload_close, reload_hand,  reload_draw,
                                 reload_step,      reload_holds, reload_rows,  reload_result };
 
-Test(operators_top, saved_and_loaded_it_goes_on, .timeout = 300)
+Test(operators_top, saved_and_loaded_it_goes_on)
 {
     for (uint64_t seed = 1; seed <= 400; seed++) {
         reload_go_on(&reloads, seed);
     }
 }
 
-Test(operators_top, spoilt_bytes_break_nothing, .timeout = 300)
+Test(operators_top, spoilt_bytes_break_nothing)
 {
     uint32_t loaded = 0;
     for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -548,7 +548,7 @@ Test(operators_top, spoilt_bytes_break_nothing, .timeout = 300)
     cr_assert_gt(loaded, 300);
 }
 
-Test(operators_top, running_out_of_memory_in_loading_leaves_nothing, .timeout = 300)
+Test(operators_top, running_out_of_memory_in_loading_leaves_nothing)
 {
     for (uint64_t seed = 1; seed <= 6; seed++) {
         reload_out_of_memory(&reloads, seed);

@@ -165,7 +165,7 @@ static ivm_plan *joined_and(uint32_t leaves, uint32_t more)
     return ivm_plan_join_kind(IVM_LEFT_JOIN, joined(leaves), one, "t0.t0_0 = more0_0");
 }
 
-Test(plan_limits, columns_of_a_view, .timeout = 120)
+Test(plan_limits, columns_of_a_view)
 {
     fixture it;
     ivm_view *view = NULL;
@@ -182,7 +182,7 @@ Test(plan_limits, columns_of_a_view, .timeout = 120)
     fixture_close(&it);
 }
 
-Test(plan_limits, bytes_of_a_row, .timeout = 120)
+Test(plan_limits, bytes_of_a_row)
 {
     fixture it;
     ivm_view *view = NULL;
@@ -321,7 +321,7 @@ static void on_a_small_stack(void *(*body)(void *), void *subject)
     pthread_attr_destroy(&attributes);
 }
 
-Test(plan_limits, depth_of_plans, .timeout = 300)
+Test(plan_limits, depth_of_plans)
 {
     fixture it;
     fixture_open(&it);
@@ -361,7 +361,7 @@ static void *expressions_live(void *subject)
     return NULL;
 }
 
-Test(plan_limits, depth_of_expressions, .timeout = 300)
+Test(plan_limits, depth_of_expressions)
 {
     fixture it;
     fixture_open(&it);
@@ -394,7 +394,7 @@ static void *chain_lives(void *subject)
     return NULL;
 }
 
-Test(plan_limits, depth_of_views_over_views, .timeout = 300)
+Test(plan_limits, depth_of_views_over_views)
 {
     fixture it;
     fixture_open(&it);

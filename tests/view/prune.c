@@ -41,7 +41,7 @@ static uint32_t history(uint64_t seed)
     return it.joined;
 }
 
-Test(view_prune, random_webs_are_what_they_are_when_computed_anew, .timeout = 300)
+Test(view_prune, random_webs_are_what_they_are_when_computed_anew)
 {
     uint32_t joined = 0;
     for (uint64_t seed = 1; seed <= 400; seed++) {

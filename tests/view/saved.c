@@ -230,7 +230,7 @@ static void history_run(uint64_t seed, uint32_t setting, holdings held[PUSHES][V
     world_close(&it.world);
 }
 
-Test(view_saved, holdings_are_the_same_under_every_setting, .timeout = 300)
+Test(view_saved, holdings_are_the_same_under_every_setting)
 {
     for (uint64_t seed = 1; seed <= 12; seed++) {
         static holdings held[PUSHES][VIEWS_MAX];
@@ -270,7 +270,7 @@ static void rows_push(const saved *from, saved *to)
     cr_assert_eq(ivm_push_batch(to->world.engine, batch, NULL, &to->world.error), IVM_OK);
 }
 
-Test(view_saved, the_same_rows_in_few_batches_are_the_same_holdings, .timeout = 300)
+Test(view_saved, the_same_rows_in_few_batches_are_the_same_holdings)
 {
     for (uint64_t seed = 1; seed <= 40; seed++) {
         uint64_t random = seed;

@@ -249,7 +249,7 @@ static void orders_run(uint64_t seed)
     fixture_close(&with);
 }
 
-Test(engine_sorted, random_orders_equal_a_list, .timeout = 300)
+Test(engine_sorted, random_orders_equal_a_list)
 {
     for (uint64_t seed = 1; seed <= 300; seed++) {
         orders_run(seed);

@@ -89,7 +89,7 @@ static void assert_other_way(agg_case *from, uint64_t seed, uint64_t *random)
     agg_close(&other);
 }
 
-Test(operators_aggregate_save, saved_and_loaded_it_goes_on, .timeout = 300)
+Test(operators_aggregate_save, saved_and_loaded_it_goes_on)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         agg_case one, other;
@@ -183,7 +183,7 @@ static uint32_t spoilt_load(uint64_t seed, uint32_t rounds)
     return loaded;
 }
 
-Test(operators_aggregate_save, spoilt_bytes_break_nothing, .timeout = 300)
+Test(operators_aggregate_save, spoilt_bytes_break_nothing)
 {
     uint32_t loaded = 0;
     for (uint64_t seed = 1; seed <= 48; seed++) {
@@ -214,7 +214,7 @@ static void run_out_of_memory(uint64_t seed)
     agg_close(&one);
 }
 
-Test(operators_aggregate_save, running_out_of_memory_in_loading_leaves_nothing, .timeout = 300)
+Test(operators_aggregate_save, running_out_of_memory_in_loading_leaves_nothing)
 {
     for (uint64_t seed = 0; seed < 6; seed++) {
         run_out_of_memory(seed);

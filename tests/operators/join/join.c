@@ -88,7 +88,7 @@ static void random_case(uint64_t seed)
     cr_assert(join.freed);
 }
 
-Test(operators_join, random_joins_agree_with_a_nested_loop, .timeout = 120)
+Test(operators_join, random_joins_agree_with_a_nested_loop)
 {
     for (uint64_t seed = 1; seed <= 3000; seed++) {
         random_case(seed);

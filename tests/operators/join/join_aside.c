@@ -156,7 +156,7 @@ static void random_case(uint64_t seed, uint32_t *set_aside, uint32_t *whole)
     case_close(&of);
 }
 
-Test(operators_join_aside, random_joins_agree_with_the_formula, .timeout = 120)
+Test(operators_join_aside, random_joins_agree_with_the_formula)
 {
     uint32_t set_aside = 0, whole = 0;
     for (uint64_t seed = 1; seed <= 3000; seed++) {

@@ -39,7 +39,7 @@ static ivm_batch *memory_batch(hand *it, ivm_table *const tables[CASE_TABLES], h
     return batch;
 }
 
-Test(operators_join_memory, running_out_of_memory_in_a_step_changes_nothing, .timeout = 120)
+Test(operators_join_memory, running_out_of_memory_in_a_step_changes_nothing)
 {
     for (uint32_t rule = 0; rule < CASE_RULES; rule++) {
         uint64_t failures = 0;

@@ -111,7 +111,7 @@ static bool run(uint64_t seed)
     return keeps;
 }
 
-Test(operators_join_save, saved_and_loaded_it_goes_on, .timeout = 300)
+Test(operators_join_save, saved_and_loaded_it_goes_on)
 {
     uint32_t keeping = 0;
     for (uint64_t seed = 1; seed <= 400; seed++) {
@@ -165,7 +165,7 @@ static uint32_t spoilt_load(uint64_t seed, uint32_t rounds)
     return loaded;
 }
 
-Test(operators_join_save, spoilt_bytes_break_nothing, .timeout = 300)
+Test(operators_join_save, spoilt_bytes_break_nothing)
 {
     uint32_t loaded = 0;
     for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -203,7 +203,7 @@ static uint64_t run_out_of_memory(uint64_t seed)
     return trial.failures;
 }
 
-Test(operators_join_save, running_out_of_memory_in_loading_leaves_nothing, .timeout = 300)
+Test(operators_join_save, running_out_of_memory_in_loading_leaves_nothing)
 {
     uint64_t failures = 0;
     for (uint64_t seed = 1; seed <= 10; seed++) {

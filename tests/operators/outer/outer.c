@@ -84,7 +84,7 @@ static bool random_case(uint64_t seed, uint32_t *failures)
     return right;
 }
 
-Test(operators_outer, random_joins_agree_with_a_nested_loop, .timeout = 300)
+Test(operators_outer, random_joins_agree_with_a_nested_loop)
 {
     uint32_t failures = 0;
     for (uint64_t seed = 1; seed <= 4000; seed++) {
@@ -343,7 +343,7 @@ static void run_out_of_memory(outer_case drawn)
     cr_assert_gt(failures, 15);
 }
 
-Test(operators_outer, running_out_of_memory_changes_nothing, .timeout = 300)
+Test(operators_outer, running_out_of_memory_changes_nothing)
 {
     run_out_of_memory((outer_case){ .kind = IVM_FULL_JOIN, .keys_count = 1 });
     run_out_of_memory((outer_case){ .kind = IVM_ANTI_JOIN, .keys_count = 1 });

@@ -75,14 +75,14 @@ static const ivm__store *case_result(void *at)
 static const reload reloads = { sizeof(outer_case), case_open,  case_close, case_hand_of, case_draw,
                                 case_step,          case_holds, case_rows,  case_result };
 
-Test(operators_outer_save, saved_and_loaded_it_goes_on, .timeout = 300)
+Test(operators_outer_save, saved_and_loaded_it_goes_on)
 {
     for (uint64_t seed = 1; seed <= 400; seed++) {
         reload_go_on(&reloads, seed);
     }
 }
 
-Test(operators_outer_save, spoilt_bytes_break_nothing, .timeout = 300)
+Test(operators_outer_save, spoilt_bytes_break_nothing)
 {
     uint32_t loaded = 0;
     for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -91,7 +91,7 @@ Test(operators_outer_save, spoilt_bytes_break_nothing, .timeout = 300)
     cr_assert_gt(loaded, 300);
 }
 
-Test(operators_outer_save, running_out_of_memory_in_loading_leaves_nothing, .timeout = 300)
+Test(operators_outer_save, running_out_of_memory_in_loading_leaves_nothing)
 {
     for (uint64_t seed = 1; seed <= 6; seed++) {
         reload_out_of_memory(&reloads, seed);

@@ -72,12 +72,12 @@ static void damage_all(ivm_compression compression)
     fixture_close(&empty);
 }
 
-Test(plan_checkpoint_broken, every_damaged_byte_and_every_cut_is_found_out, .timeout = 300)
+Test(plan_checkpoint_broken, every_damaged_byte_and_every_cut_is_found_out)
 {
     damage_all(IVM_COMPRESSION_NONE);
 }
 
-Test(plan_checkpoint_broken, every_damaged_byte_and_every_cut_is_found_out_compressed, .timeout = 300)
+Test(plan_checkpoint_broken, every_damaged_byte_and_every_cut_is_found_out_compressed)
 {
     damage_all(IVM_COMPRESSION_ZSTD);
 }

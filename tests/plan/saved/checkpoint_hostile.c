@@ -114,7 +114,7 @@ static void trial_run(trial *one, size_t nth)
     cr_assert_eq(case_restore(&one->it, &one->own), IVM_OK, "%zu: %s", nth, one->it.error.message);
 }
 
-Test(plan_checkpoint_hostile, every_byte_spoilt_under_right_hashes, .timeout = 500)
+Test(plan_checkpoint_hostile, every_byte_spoilt_under_right_hashes)
 {
     trial one;
     tape saved = case_filled();
@@ -169,7 +169,7 @@ static void spoil(tape *it, uint64_t *random)
     }
 }
 
-Test(plan_checkpoint_hostile, bytes_spoilt_at_random_under_right_hashes, .timeout = 500)
+Test(plan_checkpoint_hostile, bytes_spoilt_at_random_under_right_hashes)
 {
     trial one;
     uint64_t random = 20260730;
@@ -189,7 +189,7 @@ Test(plan_checkpoint_hostile, bytes_spoilt_at_random_under_right_hashes, .timeou
 }
 
 /* Into an engine that has no catalog, which is made from spoilt bytes, too. */
-Test(plan_checkpoint_hostile, catalogs_spoilt_under_right_hashes, .timeout = 500)
+Test(plan_checkpoint_hostile, catalogs_spoilt_under_right_hashes)
 {
     tape spoilt = { 0 }, again = { 0 };
     uint64_t random = 7;
