@@ -140,9 +140,8 @@ static void last_give_back(ivm__store *store)
         if (touch->after != 0) {
             continue;
         }
-        assert(store->free_count < store->free_capacity);
         ivm__store_texts_release(store, ivm__store_row(store, touch->row));
-        store->free[store->free_count++] = touch->row;
+        ivm__store_free_add(store, touch->row);
     }
 }
 
@@ -207,7 +206,10 @@ static void arrays_trim(ivm__store *store, uint32_t touched)
     array_trim(store->memory, (void **)&store->touched, &store->touched_capacity, touched, sizeof *store->touched);
     array_trim(store->memory, (void **)&store->last, &store->last_capacity, store->last_count, sizeof *store->last);
     ivm__heavies_trim(store, heavy);
-    array_trim(store->memory, (void **)&store->free, &store->free_capacity, given_back, sizeof *store->free);
+    if (ivm__unlikely(store->free_capacity > KEPT_ITEMS_MIN && given_back <= store->free_capacity / 8)) {
+        ivm__items_trim(&store->free, store->memory, given_back < KEPT_ITEMS_MIN ? KEPT_ITEMS_MIN : given_back);
+        store->free_capacity = (uint32_t)ivm__items_room(&store->free);
+    }
 }
 
 static void memory_trim(ivm__store *store, uint32_t touched)
@@ -261,7 +263,7 @@ static void touch_undo(ivm__store *store, const ivm__touch *touch, leaving *undo
     *ivm__row_header_at(ivm__store_row(store, touch->row)) = ivm__header_of_any(touch->before);
     if (touch->before == 0) {
         leaving_add(undone, store, touch->row);
-        store->free[store->free_count++] = touch->row;
+        ivm__store_free_add(store, touch->row);
     }
 }
 
