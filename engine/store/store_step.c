@@ -198,6 +198,16 @@ static void array_trim(ivm__memory *memory, void **array, uint32_t *capacity, ui
     }
 }
 
+/* Of segments the first is never given back. */
+static void free_trim(ivm__store *store, uint64_t needed)
+{
+    if (ivm__likely(store->free_capacity <= KEPT_ITEMS_MIN || store->free.segments.count < 2 || needed > store->free_capacity / 8)) {
+        return;
+    }
+    ivm__items_trim(&store->free, store->memory, needed < KEPT_ITEMS_MIN ? KEPT_ITEMS_MIN : needed);
+    store->free_capacity = (uint32_t)ivm__items_room(&store->free);
+}
+
 /* `touched`: rows of the step that ended; the next is taken to be as large. */
 static void arrays_trim(ivm__store *store, uint32_t touched)
 {
@@ -206,10 +216,7 @@ static void arrays_trim(ivm__store *store, uint32_t touched)
     array_trim(store->memory, (void **)&store->touched, &store->touched_capacity, touched, sizeof *store->touched);
     array_trim(store->memory, (void **)&store->last, &store->last_capacity, store->last_count, sizeof *store->last);
     ivm__heavies_trim(store, heavy);
-    if (ivm__unlikely(store->free_capacity > KEPT_ITEMS_MIN && given_back <= store->free_capacity / 8)) {
-        ivm__items_trim(&store->free, store->memory, given_back < KEPT_ITEMS_MIN ? KEPT_ITEMS_MIN : given_back);
-        store->free_capacity = (uint32_t)ivm__items_room(&store->free);
-    }
+    free_trim(store, given_back);
 }
 
 static void memory_trim(ivm__store *store, uint32_t touched)

@@ -103,6 +103,27 @@ Test(engine_items, tell_what_they_hold)
     }
 }
 
+Test(engine_items, those_that_are_trimmed_come_back)
+{
+    begin(32);
+    uint32_t first = items.mask + 1;
+    cr_assert_eq(ivm__items_reserve(&items, &memory, 9ull * first), IVM_OK);
+    for (uint32_t i = 0; i < 3 * first; i++) {
+        *(uint32_t *)ivm__items_at(&items, i) = i;
+    }
+    ivm__items_trim(&items, &memory, 2ull * first + 1);
+    cr_assert_eq(ivm__items_room(&items), 3ull * first);
+    cr_assert_eq(ivm__items_bytes(&items), (uint64_t)counted.bytes);
+    for (uint32_t i = 0; i < 3 * first; i++) {
+        cr_assert_eq(*(uint32_t *)ivm__items_at(&items, i), i);
+    }
+    ivm__items_trim(&items, &memory, 0);
+    cr_assert_eq(ivm__items_room(&items), first, "the first segment stays");
+    cr_assert_eq(ivm__items_reserve(&items, &memory, 5ull * first), IVM_OK);
+    cr_assert_eq(ivm__items_room(&items), 5ull * first);
+    end();
+}
+
 Test(engine_items, more_than_can_be_numbered_is_out_of_memory)
 {
     begin(8);
