@@ -10,6 +10,7 @@
 #include "bytes.h"
 #include "delta.h"
 #include "holding.h"
+#include "items.h"
 #include "operators.h"
 #include "weights.h"
 
@@ -21,9 +22,7 @@ typedef struct set {
     ivm__set_kind kind;
     uint32_t inputs_count;
     ivm__zset rows;         /* of one input: with its weights; else of weight 1 where a row has a weight in any */
-    int64_t *weights;       /* by row id and input; all 0 for ids that are free */
-    uint32_t rows_capacity; /* ids that there is room for */
-    uint32_t rows_known;    /* and that have weights */
+    ivm__items weights;     /* int64_t by row id and input; all 0 for ids that are free */
     ivm__weight *changes;   /* by place in the store's touched rows, and input */
     uint32_t changes_count; /* rows; as many as are touched */
     uint32_t changes_capacity;
@@ -31,7 +30,12 @@ typedef struct set {
 
 static size_t weights_size(const set *it)
 {
-    return it->inputs_count * sizeof *it->weights;
+    return it->inputs_count * sizeof(int64_t);
+}
+
+static int64_t *weights_of(const set *it, ivm__row_id row)
+{
+    return ivm__items_at(&it->weights, row);
 }
 
 static size_t changes_size(const set *it)
@@ -140,15 +144,14 @@ static ivm__weight weights_fold(const set *it, const ivm__weight *weights)
 
 static ivm_status weights_reserve(set *it)
 {
-    return ivm__grow_cleared(it->memory, (void **)&it->weights, &it->rows_capacity, &it->rows_known, it->rows.store.rows_end,
-                             weights_size(it));
+    return ivm__items_reserve_cleared(&it->weights, it->memory, it->rows.store.rows_end);
 }
 
 /* One touched row: its weights before become those after. `weights` has room for one an input. */
 static ivm_status touched_emit(set *it, ivm__step *step, uint32_t touch, ivm__weight *weights, ivm__delta *delta)
 {
     ivm__row_id row = it->rows.store.touched[touch].row;
-    const int64_t *before = it->weights + (size_t)row * it->inputs_count;
+    const int64_t *before = weights_of(it, row);
     const ivm__weight *changes = it->changes + (size_t)touch * it->inputs_count;
     bool fits = true, some = false;
     for (uint32_t i = 0; i < it->inputs_count; i++) {
@@ -231,7 +234,7 @@ static void set_commit(ivm__operator *self)
 {
     set *it = (set *)self;
     for (uint32_t t = 0; t < it->changes_count; t++) {
-        int64_t *weights = it->weights + (size_t)it->rows.store.touched[t].row * it->inputs_count;
+        int64_t *weights = weights_of(it, it->rows.store.touched[t].row);
         const ivm__weight *changes = it->changes + (size_t)t * it->inputs_count;
         for (uint32_t i = 0; i < it->inputs_count; i++) {
             weights[i] = (int64_t)weight_sum(weights[i], changes[i]);
@@ -251,7 +254,7 @@ static void set_free(ivm__operator *self, ivm__memory *memory)
 {
     set *it = (set *)self;
     ivm__zset_deinit(&it->rows);
-    ivm__release(memory, it->weights, it->rows_capacity * weights_size(it));
+    ivm__items_free(&it->weights, memory);
     ivm__release(memory, it->changes, it->changes_capacity * changes_size(it));
     ivm__release(memory, (void *)self->types, self->columns_count * sizeof *self->types);
     ivm__release(memory, it, sizeof *it);
@@ -260,7 +263,7 @@ static void set_free(ivm__operator *self, ivm__memory *memory)
 static uint64_t set_bytes(const ivm__operator *self)
 {
     const set *it = (const set *)self;
-    return it->rows_capacity * weights_size(it) + it->changes_capacity * changes_size(it);
+    return ivm__items_bytes(&it->weights) + it->changes_capacity * changes_size(it);
 }
 
 /* ---- Saved and loaded ---------------------------------------------------------------------------------------------------------------- */
@@ -270,7 +273,7 @@ static ivm_status weights_save(const void *context, const ivm__store *store, ivm
 {
     const set *it = context;
     (void)store;
-    return ivm__put(sink, it->weights + (size_t)row * it->inputs_count, weights_size(it));
+    return ivm__put(sink, weights_of(it, row), weights_size(it));
 }
 
 static ivm_status set_save(const ivm__operator *self, ivm__saver *saver)
@@ -281,7 +284,7 @@ static ivm_status set_save(const ivm__operator *self, ivm__saver *saver)
 
 static ivm_status weights_load(set *it, ivm__step *step, ivm__row_id row, ivm__feed *from)
 {
-    int64_t *weights = it->weights + (size_t)row * it->inputs_count;
+    int64_t *weights = weights_of(it, row);
     bool some = false;
     IVM_TRY(ivm__get(from, weights, weights_size(it)));
     for (uint32_t i = 0; i < it->inputs_count; i++) {
@@ -344,6 +347,7 @@ ivm_status ivm__set_create(ivm__memory *memory, ivm__texts *texts, uint64_t seed
         it->memory = memory;
         it->kind = kind;
         it->inputs_count = inputs_count;
+        ivm__items_init(&it->weights, weights_size(it));
         status = ivm__zset_init_typed(&it->rows, memory, texts, seed, copy, columns_count, true);
     }
     if (status != IVM_OK) {
@@ -360,7 +364,7 @@ static bool weights_hold(const set *it, ivm__row_id row)
 {
     bool some = false;
     for (uint32_t i = 0; i < it->inputs_count; i++) {
-        some |= it->weights[(size_t)row * it->inputs_count + i] != 0;
+        some |= weights_of(it, row)[i] != 0;
     }
     bool there = row < it->rows.store.rows_end && ivm__store_weight(&it->rows.store, row, IVM__READ_CUR) != 0;
     return some == there;
@@ -371,10 +375,10 @@ const char *ivm__set_validate(const ivm__operator *self)
     assert(self->class == &set_class);
     const set *it = (const set *)self;
     const char *reason = ivm__index_validate(it->rows.whole);
-    if (!reason && it->inputs_count > 1 && it->rows.store.rows_end > it->rows_known) {
+    if (!reason && it->inputs_count > 1 && it->rows.store.rows_end > it->weights.known) {
         reason = "rows without weights";
     }
-    for (uint32_t row = 0; !reason && row < it->rows_known; row++) {
+    for (uint32_t row = 0; !reason && row < it->weights.known; row++) {
         reason = weights_hold(it, row) ? NULL : "weights of a row that is not there, or a row without";
     }
     return !reason && it->changes_count ? "a step's changes that outlive it" : reason;

@@ -332,20 +332,6 @@ ivm_status ivm__grow(ivm__memory *memory, void **array, uint32_t *capacity, uint
     return IVM_OK;
 }
 
-ivm_status ivm__grow_cleared(ivm__memory *memory, void **array, uint32_t *capacity, uint32_t *cleared, uint64_t needed, size_t item_size)
-{
-    assert(*cleared <= *capacity);
-    if (needed <= *cleared) {
-        return IVM_OK;
-    }
-    IVM_TRY(ivm__grow(memory, array, capacity, needed, item_size));
-    uint8_t *items;
-    memcpy(&items, array, sizeof items);
-    memset(items + *cleared * item_size, 0, ((size_t)needed - *cleared) * item_size);
-    *cleared = (uint32_t)needed;
-    return IVM_OK;
-}
-
 /* ---- Arenas ---------------------------------------------------------------------------------------------------------------------- */
 
 void ivm__arena_init(ivm__arena *arena, ivm__memory *memory)

@@ -57,10 +57,6 @@ char *ivm__text_copy(ivm__memory *memory, const char *text, size_t size);
 /* Makes room for `needed` items of item_size bytes: doubles at least. On failure nothing has changed. */
 ivm_status ivm__grow(ivm__memory *memory, void **array, uint32_t *capacity, uint64_t needed, size_t item_size) IVM_MUST_CHECK;
 
-/* The same, and clears the items from *cleared, how many ever have been, up to `needed`: what a small push makes grow it need not clear all of. */
-ivm_status ivm__grow_cleared(ivm__memory *memory, void **array, uint32_t *capacity, uint32_t *cleared, uint64_t needed,
-                             size_t item_size) IVM_MUST_CHECK;
-
 #define IVM__ARENA_ALIGNMENT 64u
 /* Blocks are used in the list's order; those behind the current one are free. A block too small for its turn is replaced by a larger
  * one, so that steps of one kind soon find all they need and the list never grows past the most blocks in use at once. */

@@ -52,9 +52,10 @@ static ivm_status segment_add(ivm__memory *memory, ivm__segments *segments, uint
 static ivm_status first_grow(ivm__memory *memory, ivm__segments *segments, uint64_t bytes)
 {
     uint32_t grown = segments->bytes_first ? segments->bytes_first : IVM__SEGMENT_BYTES_MIN;
-    while (grown < bytes && grown < IVM__SEGMENT_BYTES) {
+    while (grown < bytes && grown < ivm__segment_bytes(segments)) {
         grown *= 2;
     }
+    grown = grown < ivm__segment_bytes(segments) ? grown : ivm__segment_bytes(segments);
     if (segments->count == 0) {
         IVM_TRY(segment_add(memory, segments, grown));
     } else {
@@ -76,22 +77,31 @@ ivm_status ivm__segments_reserve(ivm__memory *memory, ivm__segments *segments, u
     if (ivm__likely(bytes <= ivm__segments_room(segments))) {
         return IVM_OK;
     }
-    if (segments->bytes_first < IVM__SEGMENT_BYTES) {
+    if (segments->bytes_first < ivm__segment_bytes(segments)) {
         IVM_TRY(first_grow(memory, segments, bytes));
     }
     while (ivm__segments_room(segments) < bytes) {
-        IVM_TRY(segment_add(memory, segments, IVM__SEGMENT_BYTES));
+        IVM_TRY(segment_add(memory, segments, ivm__segment_bytes(segments)));
     }
     return IVM_OK;
+}
+
+void ivm__segments_trim(ivm__memory *memory, ivm__segments *segments, uint64_t bytes)
+{
+    uint32_t each = ivm__segment_bytes(segments);
+    while (segments->count > 1 && (uint64_t)(segments->count - 1) * each >= bytes) {
+        segments->count--;
+        ivm__lines_release(memory, segments->at[segments->count], each, segments->before[segments->count]);
+    }
 }
 
 void ivm__segments_free(ivm__memory *memory, ivm__segments *segments)
 {
     for (uint32_t i = 0; i < segments->count; i++) {
-        ivm__lines_release(memory, segments->at[i], i ? IVM__SEGMENT_BYTES : segments->bytes_first, segments->before[i]);
+        ivm__lines_release(memory, segments->at[i], i ? ivm__segment_bytes(segments) : segments->bytes_first, segments->before[i]);
     }
     ivm__release(memory, segments->at, directory_bytes(segments->capacity));
-    *segments = (ivm__segments){ 0 };
+    *segments = (ivm__segments){ .bytes_each = segments->bytes_each };
 }
 
 uint64_t ivm__segments_bytes(const ivm__segments *segments)

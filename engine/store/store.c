@@ -65,6 +65,7 @@ ivm_status ivm__store_init(ivm__store *store, ivm__memory *memory, ivm__texts *t
 {
     assert(texts || layout->texts_count == 0);
     *store = (ivm__store){ .memory = memory, .texts = texts, .seed = seed };
+    ivm__items_init(&store->free, sizeof(ivm__row_id));
     store->pages = ivm__pages_create(memory);
     if (!store->pages) {
         *store = (ivm__store){ 0 };
@@ -87,7 +88,7 @@ void ivm__store_deinit(ivm__store *store)
         store->indexes = index->next_of_store;
         ivm__index_free(index);
     }
-    ivm__release(store->memory, store->free, store->free_capacity * sizeof *store->free);
+    ivm__items_free(&store->free, store->memory);
     ivm__release(store->memory, store->touched, store->touched_capacity * sizeof *store->touched);
     ivm__release(store->memory, store->last, store->last_capacity * sizeof *store->last);
     ivm__heavies_release(store->heavies, store->memory);
@@ -117,6 +118,15 @@ void ivm__store_clear(ivm__store *store)
 
 /* ---- Room ------------------------------------------------------------------------------------------------------------------------ */
 
+ivm_status ivm__store_free_reserve(ivm__store *store, uint64_t count)
+{
+    if (count > store->free_capacity) {
+        IVM_TRY(ivm__items_reserve(&store->free, store->memory, count));
+        store->free_capacity = (uint32_t)ivm__items_room(&store->free);
+    }
+    return IVM_OK;
+}
+
 /* What `rows` more touches need: their own entries; room to note every weight as heavy, and every row as free, when steps end. The
  * last holds at any time, because touches become `last` and `last` becomes free. */
 ivm_status ivm__store_touches_reserve(ivm__store *store, uint64_t rows)
@@ -135,7 +145,7 @@ ivm_status ivm__store_touches_reserve(ivm__store *store, uint64_t rows)
     if (heavy > store->heavy_capacity) {
         IVM_TRY(ivm__heavies_reserve(store, heavy));
     }
-    return ivm__grow(memory, (void **)&store->free, &store->free_capacity, given_back, sizeof *store->free);
+    return ivm__store_free_reserve(store, given_back);
 }
 
 ivm_status ivm__store_reserve(ivm__store *store, uint64_t rows)
@@ -151,7 +161,7 @@ ivm_status ivm__store_reserve(ivm__store *store, uint64_t rows)
     IVM_TRY(ivm__pages_reserve(store, store->rows_end, store->rows_end + rows));
     uint32_t reused = rows < store->free_count ? (uint32_t)rows : store->free_count;
     for (uint32_t i = 0; i < reused; i++) {
-        IVM_TRY(ivm__page_own(store, store->free[store->free_count - 1 - i]));
+        IVM_TRY(ivm__page_own(store, *ivm__store_free_at(store, store->free_count - 1 - i)));
     }
     for (ivm__index *index = store->indexes; index; index = index->next_of_store) {
         IVM_TRY(ivm__index_reserve(index, rows));
@@ -207,7 +217,7 @@ ivm__row_id ivm__store_insert(ivm__store *store, ivm__weight weight)
 {
     assert(store->reserved > 0 && store->touched_count < store->touched_capacity);
     store->reserved--;
-    ivm__row_id row = store->free_count ? store->free[--store->free_count] : store->rows_end++;
+    ivm__row_id row = store->free_count ? *ivm__store_free_at(store, --store->free_count) : store->rows_end++;
     store->touched[store->touched_count++] = (ivm__touch){ .after = weight, .row = row };
     *ivm__row_header_at(ivm__store_row(store, row)) = ivm__header_of_touch(store->touched_count);
     store->rows_live += weight != 0;

@@ -14,6 +14,7 @@
 #ifndef IVM__STORE_H
 #define IVM__STORE_H
 
+#include "items.h"
 #include "layout.h"
 #include "pool.h"
 
@@ -92,7 +93,7 @@ typedef struct ivm__store {
     uint32_t step_end;              /* rows_end when the step began */
     uint64_t rows_live;             /* rows of non-zero weight after */
     ivm__weight weight_max;         /* no present weight has been greater, whatever its sign (never falls) */
-    ivm__row_id *free;              /* ids to give again */
+    ivm__items free;                /* ivm__row_id: ids to give again */
     uint32_t free_count, free_capacity;
     ivm__touch *touched; /* of the step under way */
     uint32_t touched_count, touched_capacity;

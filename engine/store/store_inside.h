@@ -16,6 +16,18 @@ static inline void ivm__prefetch_write(const void *at)
     __asm__ volatile("" : : "r"(at));
 }
 
+/* Ids to give again; there is room for those that are added. */
+static inline ivm__row_id *ivm__store_free_at(const ivm__store *store, uint32_t at)
+{
+    return ivm__items_at(&store->free, at);
+}
+static inline void ivm__store_free_add(ivm__store *store, ivm__row_id row)
+{
+    assert(store->free_count < store->free_capacity);
+    *ivm__store_free_at(store, store->free_count++) = row;
+}
+ivm_status ivm__store_free_reserve(ivm__store *store, uint64_t count) IVM_MUST_CHECK;
+
 static inline ivm__row_header *ivm__row_header_at(uint8_t *at)
 {
     return (ivm__row_header *)(void *)at;

@@ -184,8 +184,7 @@ static void row_lift(ivm__store *store, const ivm__touch *touch)
         assert(row + 1 == store->rows_end);
         store->rows_end--;
     } else {
-        assert(store->free_count < store->free_capacity);
-        store->free[store->free_count++] = row;
+        ivm__store_free_add(store, row);
     }
 }
 

@@ -46,11 +46,10 @@ ivm__chunk *ivm__chunk_rewrite(ivm__arena *arena, const ivm__chunk *chunk, const
 
 static ivm_status free_copy(const ivm__store *old, ivm__store *made)
 {
-    IVM_TRY(ivm__grow(made->memory, (void **)&made->free, &made->free_capacity, old->free_count, sizeof *made->free));
-    if (old->free_count) {
-        memcpy(made->free, old->free, old->free_count * sizeof *made->free);
+    IVM_TRY(ivm__store_free_reserve(made, old->free_count));
+    for (uint32_t i = 0; i < old->free_count; i++) {
+        ivm__store_free_add(made, *ivm__store_free_at(old, i));
     }
-    made->free_count = old->free_count;
     return IVM_OK;
 }
 

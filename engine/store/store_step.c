@@ -140,9 +140,8 @@ static void last_give_back(ivm__store *store)
         if (touch->after != 0) {
             continue;
         }
-        assert(store->free_count < store->free_capacity);
         ivm__store_texts_release(store, ivm__store_row(store, touch->row));
-        store->free[store->free_count++] = touch->row;
+        ivm__store_free_add(store, touch->row);
     }
 }
 
@@ -199,6 +198,16 @@ static void array_trim(ivm__memory *memory, void **array, uint32_t *capacity, ui
     }
 }
 
+/* Of segments the first is never given back. */
+static void free_trim(ivm__store *store, uint64_t needed)
+{
+    if (ivm__likely(store->free_capacity <= KEPT_ITEMS_MIN || store->free.segments.count < 2 || needed > store->free_capacity / 8)) {
+        return;
+    }
+    ivm__items_trim(&store->free, store->memory, needed < KEPT_ITEMS_MIN ? KEPT_ITEMS_MIN : needed);
+    store->free_capacity = (uint32_t)ivm__items_room(&store->free);
+}
+
 /* `touched`: rows of the step that ended; the next is taken to be as large. */
 static void arrays_trim(ivm__store *store, uint32_t touched)
 {
@@ -207,7 +216,7 @@ static void arrays_trim(ivm__store *store, uint32_t touched)
     array_trim(store->memory, (void **)&store->touched, &store->touched_capacity, touched, sizeof *store->touched);
     array_trim(store->memory, (void **)&store->last, &store->last_capacity, store->last_count, sizeof *store->last);
     ivm__heavies_trim(store, heavy);
-    array_trim(store->memory, (void **)&store->free, &store->free_capacity, given_back, sizeof *store->free);
+    free_trim(store, given_back);
 }
 
 static void memory_trim(ivm__store *store, uint32_t touched)
@@ -261,7 +270,7 @@ static void touch_undo(ivm__store *store, const ivm__touch *touch, leaving *undo
     *ivm__row_header_at(ivm__store_row(store, touch->row)) = ivm__header_of_any(touch->before);
     if (touch->before == 0) {
         leaving_add(undone, store, touch->row);
-        store->free[store->free_count++] = touch->row;
+        ivm__store_free_add(store, touch->row);
     }
 }
 

@@ -110,6 +110,7 @@ static void state_lay(ivm__accumulators *accumulators)
         offset += tail_bytes(&accumulators->list[i]);
     }
     accumulators->stride = offset <= 32 ? 32 : (offset + 63) / 64 * 64;
+    ivm__items_init(&accumulators->states, accumulators->stride);
 }
 
 ivm_status ivm__accumulators_init(ivm__accumulators *accumulators, ivm__memory *memory, ivm__texts *texts, const ivm__aggregate_spec *specs,
@@ -130,9 +131,7 @@ ivm_status ivm__accumulators_init(ivm__accumulators *accumulators, ivm__memory *
 
 static void states_release(ivm__accumulators *accumulators)
 {
-    ivm__release(accumulators->memory, accumulators->states, (size_t)accumulators->capacity * accumulators->stride);
-    accumulators->states = NULL;
-    accumulators->capacity = 0;
+    ivm__items_free(&accumulators->states, accumulators->memory);
 }
 
 void ivm__accumulators_negative(ivm__accumulators *accumulators)
@@ -166,7 +165,7 @@ void ivm__accumulators_deinit(ivm__accumulators *accumulators, uint32_t groups_e
 
 ivm_status ivm__accumulators_reserve(ivm__accumulators *accumulators, uint64_t groups)
 {
-    return ivm__grow(accumulators->memory, (void **)&accumulators->states, &accumulators->capacity, groups, accumulators->stride);
+    return ivm__items_reserve(&accumulators->states, accumulators->memory, groups);
 }
 
 void ivm__group_clear(ivm__accumulators *accumulators, uint32_t group)
@@ -271,7 +270,7 @@ typedef struct accumulation {
 
 /* The rows are those the aggregate's condition let in; failed: a byte for each of them. */
 static ivm_status add_chunk(ivm__accumulators *accumulators, const accumulation *of, ivm__step *step, const ivm__chunk *chunk,
-                            const uint32_t *groups, uint8_t *failed)
+                            const ivm__targets *targets, uint8_t *failed)
 {
     ivm__accumulator *accumulator = of->accumulator;
     ivm__vector values = { 0 };
@@ -283,23 +282,24 @@ static ivm_status add_chunk(ivm__accumulators *accumulators, const accumulation 
     }
     const ivm__vector *given = accumulator->argument ? &values : NULL;
     if (of->adds) {
-        IVM_TRY(ivm__accumulator_add(accumulators, accumulator, chunk, given, groups));
+        IVM_TRY(ivm__accumulator_add(accumulators, accumulator, chunk, given, targets));
     }
     if (of->supports) {
-        ivm__accumulator_count(accumulators, accumulator->support_offset, chunk, given, groups);
+        ivm__accumulator_count(accumulator->support_offset, chunk, given, targets->states);
     }
     return IVM_OK;
 }
 
 /* An argument is computed only for the rows that the condition lets in. */
 static ivm_status add_where(ivm__accumulators *accumulators, const accumulation *of, ivm__step *step, const ivm__chunk *chunk,
-                            const uint32_t *groups, uint8_t *failed)
+                            const ivm__targets *targets, uint8_t *failed)
 {
     uint32_t *rows = ivm__arena_allocate(step->scratch, IVM__CHUNK_ROWS * sizeof *rows);
-    uint32_t *chosen = ivm__arena_allocate(step->scratch, IVM__CHUNK_ROWS * sizeof *chosen);
+    uint32_t *groups = ivm__arena_allocate(step->scratch, IVM__CHUNK_ROWS * sizeof *groups);
+    uint8_t **states = ivm__arena_allocate(step->scratch, IVM__CHUNK_ROWS * sizeof *states);
     uint8_t *chosen_failed = ivm__arena_allocate(step->scratch, IVM__CHUNK_ROWS);
     uint32_t count = 0;
-    if (!rows || !chosen || !chosen_failed) {
+    if (!rows || !groups || !states || !chosen_failed) {
         return IVM_OUT_OF_MEMORY;
     }
     IVM_TRY(ivm__expression_select(of->accumulator->where, step, chunk, rows, &count, failed));
@@ -311,26 +311,27 @@ static ivm_status add_where(ivm__accumulators *accumulators, const accumulation 
         return IVM_OUT_OF_MEMORY;
     }
     for (uint32_t i = 0; i < count; i++) {
-        chosen[i] = groups[rows[i]];
+        groups[i] = targets->groups[rows[i]];
+        states[i] = targets->states[rows[i]];
         chosen_failed[i] = 0;
     }
-    IVM_TRY(add_chunk(accumulators, of, step, part, chosen, chosen_failed));
+    IVM_TRY(add_chunk(accumulators, of, step, part, &(ivm__targets){ groups, states }, chosen_failed));
     for (uint32_t i = 0; i < count; i++) {
         failed[rows[i]] |= chosen_failed[i];
     }
     return IVM_OK;
 }
 
-static void add_rows(const ivm__accumulators *accumulators, const ivm__chunk *chunk, const uint32_t *groups)
+static void add_rows(const ivm__chunk *chunk, uint8_t *const *states)
 {
     if (!chunk->weights) {
         for (uint32_t i = 0; i < chunk->rows_count; i++) {
-            ++*ivm__group_rows(ivm__group_state(accumulators, groups[i]));
+            ++*ivm__group_rows(states[i]);
         }
         return;
     }
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
-        ivm__weight_add(ivm__group_rows(ivm__group_state(accumulators, groups[i])), chunk->weights[i]);
+        ivm__weight_add(ivm__group_rows(states[i]), chunk->weights[i]);
     }
 }
 
@@ -341,13 +342,13 @@ static accumulation accumulation_of(const ivm__accumulators *accumulators, ivm__
                            .supports = port == IVM__AGGREGATE_SUPPORT && accumulator->support_offset };
 }
 
-ivm_status ivm__accumulate(ivm__accumulators *accumulators, ivm__step *step, uint32_t port, const ivm__chunk *chunk, const uint32_t *groups,
-                           uint8_t *failed)
+ivm_status ivm__accumulate(ivm__accumulators *accumulators, ivm__step *step, uint32_t port, const ivm__chunk *chunk,
+                           const ivm__targets *targets, uint8_t *failed)
 {
     bool counts = !accumulators->negative || port == IVM__AGGREGATE_SUPPORT;
     assert(accumulators->negative || port == IVM__AGGREGATE_ROWS);
     if (counts) {
-        add_rows(accumulators, chunk, groups);
+        add_rows(chunk, targets->states);
     }
     for (uint32_t i = 0; i < accumulators->count; i++) {
         accumulation of = accumulation_of(accumulators, &accumulators->list[i], port);
@@ -355,9 +356,9 @@ ivm_status ivm__accumulate(ivm__accumulators *accumulators, ivm__step *step, uin
             continue; /* on the support all arguments are computed: one that cannot be rejects the step */
         }
         if (of.accumulator->where) {
-            IVM_TRY(add_where(accumulators, &of, step, chunk, groups, failed));
+            IVM_TRY(add_where(accumulators, &of, step, chunk, targets, failed));
         } else {
-            IVM_TRY(add_chunk(accumulators, &of, step, chunk, groups, failed));
+            IVM_TRY(add_chunk(accumulators, &of, step, chunk, targets, failed));
         }
     }
     return IVM_OK;
@@ -365,7 +366,7 @@ ivm_status ivm__accumulate(ivm__accumulators *accumulators, ivm__step *step, uin
 
 uint64_t ivm__accumulators_bytes(const ivm__accumulators *accumulators)
 {
-    uint64_t bytes = (uint64_t)accumulators->capacity * accumulators->stride;
+    uint64_t bytes = ivm__items_bytes(&accumulators->states);
     for (uint32_t i = 0; i < accumulators->count; i++) {
         bytes += accumulators->list[i].ordered.memory ? ivm__ordered_bytes(&accumulators->list[i].ordered) : 0;
     }

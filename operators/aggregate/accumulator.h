@@ -9,6 +9,7 @@
 
 #include "bytes.h"
 #include "exact_sum.h"
+#include "items.h"
 #include "operators.h"
 #include "ordered.h"
 #include "wide.h"
@@ -46,9 +47,14 @@ typedef struct ivm__accumulators {
     bool negative;        /* the ports are told apart; else all comes through IVM__AGGREGATE_ROWS */
     uint32_t tail_offset; /* of the ivm__group_tail */
     uint32_t stride;      /* of a state */
-    uint8_t *states;      /* by group id */
-    uint32_t capacity;
+    ivm__items states;    /* by group id */
 } ivm__accumulators;
+
+/* By row of a chunk: its group, and where that group's state lies. */
+typedef struct ivm__targets {
+    const uint32_t *groups;
+    uint8_t *const *states;
+} ivm__targets;
 
 /* Copies the specs, takes nothing yet: expressions are the caller's until this succeeds. */
 ivm_status ivm__accumulators_init(ivm__accumulators *accumulators, ivm__memory *memory, ivm__texts *texts, const ivm__aggregate_spec *specs,
@@ -59,13 +65,13 @@ void ivm__accumulators_deinit(ivm__accumulators *accumulators, uint32_t groups_e
 
 static inline uint8_t *ivm__group_state(const ivm__accumulators *accumulators, uint32_t group)
 {
-    return accumulators->states + (size_t)group * accumulators->stride;
+    return ivm__items_at(&accumulators->states, group);
 }
 static inline ivm__group_tail *ivm__group_tail_of(const ivm__accumulators *accumulators, uint8_t *state)
 {
     return (ivm__group_tail *)(void *)(state + accumulators->tail_offset);
 }
-/* Room for group ids below `groups`; a new group's state is cleared by ivm__group_clear(). */
+/* Room for group ids below `groups`; states may move by that. A new group's state is cleared by ivm__group_clear(). */
 ivm_status ivm__accumulators_reserve(ivm__accumulators *accumulators, uint64_t groups) IVM_MUST_CHECK;
 void ivm__group_clear(ivm__accumulators *accumulators, uint32_t group);
 /* Frees what a state holds outside itself, and clears it. */
@@ -78,10 +84,10 @@ void ivm__group_trim(ivm__accumulators *accumulators, uint32_t group);
 void *ivm__group_save(const ivm__accumulators *accumulators, uint32_t group, ivm__arena *arena);
 void ivm__group_restore(ivm__accumulators *accumulators, uint32_t group, const void *saved);
 
-/* Adds the chunk's rows that came through `port`, row i to groups[i]: arguments and conditions computed, failed rows marked. Support has
+/* Adds the chunk's rows that came through `port`, each to its group: arguments and conditions computed, failed rows marked. Support has
  * every row that there is once, and all arguments are computed for it. */
-ivm_status ivm__accumulate(ivm__accumulators *accumulators, ivm__step *step, uint32_t port, const ivm__chunk *chunk, const uint32_t *groups,
-                           uint8_t *failed) IVM_MUST_CHECK;
+ivm_status ivm__accumulate(ivm__accumulators *accumulators, ivm__step *step, uint32_t port, const ivm__chunk *chunk,
+                           const ivm__targets *targets, uint8_t *failed) IVM_MUST_CHECK;
 /* The aggregate's values of these groups, into a vector with room and nulls. overflow where one is out of its type's range. */
 ivm_status ivm__accumulator_values(const ivm__accumulators *accumulators, uint32_t which, const uint32_t *groups, uint32_t count,
                                    ivm__vector *out) IVM_MUST_CHECK;

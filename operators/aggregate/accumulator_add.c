@@ -9,12 +9,11 @@
 
 typedef unsigned __int128 magnitude;
 
-void ivm__accumulator_count(const ivm__accumulators *accumulators, uint32_t offset, const ivm__chunk *chunk, const ivm__vector *values,
-                            const uint32_t *groups)
+void ivm__accumulator_count(uint32_t offset, const ivm__chunk *chunk, const ivm__vector *values, uint8_t *const *states)
 {
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
         if (!values || !ivm__is_null(values, i)) {
-            ivm__weight_add(ivm__state_count(ivm__group_state(accumulators, groups[i]), offset), ivm__chunk_weight(chunk, i));
+            ivm__weight_add(ivm__state_count(states[i], offset), ivm__chunk_weight(chunk, i));
         }
     }
 }
@@ -62,12 +61,11 @@ static inline void sum_add(const ivm__accumulator *accumulator, uint8_t *state, 
 }
 
 /* int64 once each, no nulls: the loop of a star's facts. */
-static void add_int64_plain(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, const int64_t *values,
-                            const uint32_t *groups, uint32_t count)
+static void add_int64_plain(const ivm__accumulator *accumulator, const int64_t *values, uint8_t *const *states, uint32_t count)
 {
     uint32_t wide = accumulator->wide_offset;
     for (uint32_t i = 0; i < count; i++) {
-        uint8_t *state = ivm__group_state(accumulators, groups[i]);
+        uint8_t *state = states[i];
         ivm__sum_state *sum = (ivm__sum_state *)(void *)(state + wide);
         ivm__wide total;
         if (ivm__likely(!__builtin_add_overflow(sum->sum, (ivm__wide)values[i], &total))) {
@@ -79,28 +77,27 @@ static void add_int64_plain(const ivm__accumulators *accumulators, const ivm__ac
     }
 }
 
-static void add_sums(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, const ivm__chunk *chunk,
-                     const ivm__vector *values, const uint32_t *groups)
+static void add_sums(const ivm__accumulator *accumulator, const ivm__chunk *chunk, const ivm__vector *values, uint8_t *const *states)
 {
     bool wide = ivm__type_is_wide(accumulator->argument_type);
     if (!wide && !values->nulls && !chunk->weights) {
-        add_int64_plain(accumulators, accumulator, values->cells, groups, chunk->rows_count);
+        add_int64_plain(accumulator, values->cells, states, chunk->rows_count);
         return;
     }
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
         if (!ivm__is_null(values, i)) {
-            uint8_t *state = ivm__group_state(accumulators, groups[i]);
+            uint8_t *state = states[i];
             sum_add(accumulator, state, number_at(values, wide, i), ivm__chunk_weight(chunk, i));
         }
     }
 }
 
 static ivm_status add_floats(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, const ivm__chunk *chunk,
-                             const ivm__vector *values, const uint32_t *groups)
+                             const ivm__vector *values, uint8_t *const *states)
 {
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
         if (!ivm__is_null(values, i)) {
-            uint8_t *state = ivm__group_state(accumulators, groups[i]);
+            uint8_t *state = states[i];
             ivm__weight weight = ivm__chunk_weight(chunk, i);
             double value = ivm__word_float(ivm__word(values, i));
             IVM_TRY(ivm__exact_sum_add(accumulators->memory, ivm__state_floats(accumulator, state), value, weight));
@@ -112,24 +109,23 @@ static ivm_status add_floats(const ivm__accumulators *accumulators, const ivm__a
 
 /* ---- Variances ------------------------------------------------------------------------------------------------------------------------- */
 
-static void add_moments(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, const ivm__chunk *chunk,
-                        const ivm__vector *values, const uint32_t *groups)
+static void add_moments(const ivm__accumulator *accumulator, const ivm__chunk *chunk, const ivm__vector *values, uint8_t *const *states)
 {
     bool wide = ivm__type_is_wide(accumulator->argument_type);
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
         if (!ivm__is_null(values, i)) {
-            ivm__moments *moments = ivm__state_moments(accumulator, ivm__group_state(accumulators, groups[i]));
+            ivm__moments *moments = ivm__state_moments(accumulator, states[i]);
             ivm__moments_add(moments, number_at(values, wide, i), ivm__chunk_weight(chunk, i));
         }
     }
 }
 
 static ivm_status add_float_moments(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, const ivm__chunk *chunk,
-                                    const ivm__vector *values, const uint32_t *groups)
+                                    const ivm__vector *values, uint8_t *const *states)
 {
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
         if (!ivm__is_null(values, i)) {
-            uint8_t *state = ivm__group_state(accumulators, groups[i]);
+            uint8_t *state = states[i];
             ivm__exact_sum **sums = ivm__state_floats(accumulator, state);
             ivm__weight weight = ivm__chunk_weight(chunk, i);
             double value = ivm__word_float(ivm__word(values, i));
@@ -143,12 +139,11 @@ static ivm_status add_float_moments(const ivm__accumulators *accumulators, const
 
 /* ---- Conditions, extremes and distinct values ------------------------------------------------------------------------------------------- */
 
-static void add_bools(const ivm__accumulators *accumulators, const ivm__accumulator *accumulator, const ivm__chunk *chunk,
-                      const ivm__vector *values, const uint32_t *groups)
+static void add_bools(const ivm__accumulator *accumulator, const ivm__chunk *chunk, const ivm__vector *values, uint8_t *const *states)
 {
     for (uint32_t i = 0; i < chunk->rows_count; i++) {
         if (!ivm__is_null(values, i)) {
-            ivm__bool_state *bools = ivm__state_bools(accumulator, ivm__group_state(accumulators, groups[i]));
+            ivm__bool_state *bools = ivm__state_bools(accumulator, states[i]);
             ivm__weight_add(ivm__word(values, i) ? &bools->trues : &bools->falses, ivm__chunk_weight(chunk, i));
         }
     }
@@ -199,34 +194,34 @@ static ivm_status add_values(ivm__accumulators *accumulators, ivm__accumulator *
 }
 
 ivm_status ivm__accumulator_add(ivm__accumulators *accumulators, ivm__accumulator *accumulator, const ivm__chunk *chunk,
-                                const ivm__vector *values, const uint32_t *groups)
+                                const ivm__vector *values, const ivm__targets *targets)
 {
     switch (accumulator->function) {
     case IVM__COUNT:
-        ivm__accumulator_count(accumulators, accumulator->wide_offset, chunk, values, groups);
+        ivm__accumulator_count(accumulator->wide_offset, chunk, values, targets->states);
         return IVM_OK;
     case IVM__SUM:
     case IVM__AVG:
         if (accumulator->is_float) {
-            return add_floats(accumulators, accumulator, chunk, values, groups);
+            return add_floats(accumulators, accumulator, chunk, values, targets->states);
         }
-        add_sums(accumulators, accumulator, chunk, values, groups);
+        add_sums(accumulator, chunk, values, targets->states);
         return IVM_OK;
     case IVM__BOOL_AND:
     case IVM__BOOL_OR:
-        add_bools(accumulators, accumulator, chunk, values, groups);
+        add_bools(accumulator, chunk, values, targets->states);
         return IVM_OK;
     case IVM__COUNT_DISTINCT:
     case IVM__SUM_DISTINCT:
     case IVM__MIN:
     case IVM__MAX:
-        return add_values(accumulators, accumulator, chunk, values, groups);
+        return add_values(accumulators, accumulator, chunk, values, targets->groups);
     default:
         assert(ivm__function_is_variance(accumulator->function));
         if (accumulator->is_float) {
-            return add_float_moments(accumulators, accumulator, chunk, values, groups);
+            return add_float_moments(accumulators, accumulator, chunk, values, targets->states);
         }
-        add_moments(accumulators, accumulator, chunk, values, groups);
+        add_moments(accumulator, chunk, values, targets->states);
         return IVM_OK;
     }
 }

@@ -65,13 +65,12 @@ static inline void ivm__weight_add(ivm__weight *to, ivm__weight weight)
 }
 
 /* Adds the rows' weights to a count at `offset` of their groups' states; of those that are not null where values are given. */
-void ivm__accumulator_count(const ivm__accumulators *accumulators, uint32_t offset, const ivm__chunk *chunk, const ivm__vector *values,
-                            const uint32_t *groups);
+void ivm__accumulator_count(uint32_t offset, const ivm__chunk *chunk, const ivm__vector *values, uint8_t *const *states);
 /* Adds to the weight of a value of min, max or the distinct family. */
 ivm_status ivm__accumulator_value_add(ivm__accumulators *accumulators, ivm__accumulator *accumulator, uint32_t group, ivm__wide cell,
                                       ivm__weight weight) IVM_MUST_CHECK;
 /* Adds the rows that the condition let in, their arguments' values computed; none for a count of rows. Fails for memory alone. */
 ivm_status ivm__accumulator_add(ivm__accumulators *accumulators, ivm__accumulator *accumulator, const ivm__chunk *chunk,
-                                const ivm__vector *values, const uint32_t *groups) IVM_MUST_CHECK;
+                                const ivm__vector *values, const ivm__targets *targets) IVM_MUST_CHECK;
 
 #endif

@@ -111,9 +111,9 @@ static ivm_status compute_keys(ivm__aggregate *self, ivm__step *step, const ivm_
 
 /* ---- Adding rows -------------------------------------------------------------------------------------------------------------------- */
 
-static ivm_status touch_group(ivm__aggregate *self, ivm__step *step, uint32_t group)
+static ivm_status touch_group(ivm__aggregate *self, ivm__step *step, uint32_t group, uint8_t *state)
 {
-    ivm__group_tail *tail = ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, group));
+    ivm__group_tail *tail = ivm__group_tail_of(&self->accumulators, state);
     if (tail->touch) {
         return IVM_OK;
     }
@@ -129,34 +129,31 @@ static ivm_status touch_group(ivm__aggregate *self, ivm__step *step, uint32_t gr
 }
 
 /* States that are copied whole: room for all at once, then no call a group. */
-static ivm_status touch_plain(ivm__aggregate *self, const uint32_t *groups, uint32_t count)
+static ivm_status touch_plain(ivm__aggregate *self, const ivm__targets *targets, uint32_t count)
 {
     uint64_t most = (uint64_t)self->touched_count + count;
     uint32_t stride = self->plain_stride = self->accumulators.stride;
     IVM_TRY(ivm__grow(self->memory, (void **)&self->touched, &self->touched_capacity, most, sizeof *self->touched));
     IVM_TRY(ivm__grow(self->memory, (void **)&self->plain, &self->plain_capacity, most, stride));
     for (uint32_t i = 0; i < count; i++) {
-        uint8_t *state = ivm__group_state(&self->accumulators, groups[i]);
+        uint8_t *state = targets->states[i];
         ivm__group_tail *tail = ivm__group_tail_of(&self->accumulators, state);
         if (tail->touch == 0) {
             memcpy(self->plain + (size_t)self->touched_count * stride, state, stride);
-            self->touched[self->touched_count++] = (ivm__touched_group){ groups[i], NULL };
+            self->touched[self->touched_count++] = (ivm__touched_group){ targets->groups[i], NULL };
             tail->touch = self->touched_count;
         }
     }
     return IVM_OK;
 }
 
-static ivm_status touch_groups(ivm__aggregate *self, ivm__step *step, const uint32_t *groups, uint32_t count)
+static ivm_status touch_groups(ivm__aggregate *self, ivm__step *step, const ivm__targets *targets, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        __builtin_prefetch(ivm__group_state(&self->accumulators, groups[i]), 1);
-    }
     if (self->is_plain) {
-        return touch_plain(self, groups, count);
+        return touch_plain(self, targets, count);
     }
     for (uint32_t i = 0; i < count; i++) {
-        IVM_TRY(touch_group(self, step, groups[i]));
+        IVM_TRY(touch_group(self, step, targets->groups[i], targets->states[i]));
     }
     return IVM_OK;
 }
@@ -168,11 +165,21 @@ static void groups_forget(ivm__aggregate *self, const uint32_t *groups, uint32_t
     }
 }
 
+/* Where the groups' states lie, and sends for them. */
+static void states_find(const ivm__aggregate *self, const uint32_t *groups, uint32_t count, uint8_t **states)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        states[i] = ivm__group_state(&self->accumulators, groups[i]);
+        __builtin_prefetch(states[i], 1);
+    }
+}
+
 static ivm_status add_chunk(ivm__aggregate *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk)
 {
     uint32_t *groups = ivm__arena_allocate(step->scratch, IVM__CHUNK_ROWS * sizeof *groups);
+    uint8_t **states = ivm__arena_allocate(step->scratch, IVM__CHUNK_ROWS * sizeof *states);
     uint8_t *failed = ivm__arena_allocate(step->scratch, IVM__CHUNK_ROWS);
-    if (!groups || !failed) {
+    if (!groups || !states || !failed) {
         return IVM_OUT_OF_MEMORY;
     }
     memset(failed, 0, chunk->rows_count);
@@ -185,12 +192,14 @@ static ivm_status add_chunk(ivm__aggregate *self, ivm__step *step, uint32_t port
     } else {
         memset(groups, 0, chunk->rows_count * sizeof *groups);
     }
-    ivm_status touched = touch_groups(self, step, groups, chunk->rows_count);
+    states_find(self, groups, chunk->rows_count, states);
+    const ivm__targets targets = { groups, states };
+    ivm_status touched = touch_groups(self, step, &targets, chunk->rows_count);
     if (touched != IVM_OK) { /* those made just now are not among the touched ones, and go by the undo */
         groups_forget(self, groups, chunk->rows_count);
         return touched;
     }
-    IVM_TRY(ivm__accumulate(&self->accumulators, step, port, chunk, groups, failed));
+    IVM_TRY(ivm__accumulate(&self->accumulators, step, port, chunk, &targets, failed));
     /* A row of negative weight fails as any other: of three ports one counts, by which every row weighs 1. */
     bool counts = port == (self->accumulators.negative ? IVM__AGGREGATE_SUPPORT : IVM__AGGREGATE_ROWS);
     return counts && memchr(failed, 1, chunk->rows_count) ? ivm__failures_add(&self->failures, step, chunk, failed) : IVM_OK;
@@ -210,7 +219,7 @@ static ivm_status aggregate_finish(ivm__operator *base, ivm__step *step)
 {
     ivm__aggregate *self = (ivm__aggregate *)base;
     IVM_TRY(ivm__failures_check(&self->failures, step, base->view, "an aggregate"));
-    if (step->initial && !self->groups_count && touch_group(self, step, 0) != IVM_OK) {
+    if (step->initial && !self->groups_count && touch_group(self, step, 0, ivm__group_state(&self->accumulators, 0)) != IVM_OK) {
         return ivm__fail_memory(step->error);
     }
     if (self->loaded) {
@@ -291,7 +300,8 @@ void ivm__aggregate_free(ivm__operator *base, ivm__memory *memory)
     }
     ivm__expression_free(self->having, memory, self->texts);
     if (self->accumulators.memory) {
-        ivm__accumulators_deinit(&self->accumulators, self->accumulators.states ? ivm__aggregate_groups_end(self) : 0, self->texts);
+        ivm__accumulators_deinit(&self->accumulators, self->accumulators.states.segments.count ? ivm__aggregate_groups_end(self) : 0,
+                                 self->texts);
     }
     ivm__group_codes_deinit(&self->codes);
     ivm__store_deinit(&self->keys);

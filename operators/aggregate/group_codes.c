@@ -10,6 +10,12 @@
 void ivm__group_codes_init(ivm__group_codes *it, ivm__memory *memory, uint32_t columns_count)
 {
     *it = (ivm__group_codes){ .memory = memory, .columns_count = columns_count };
+    ivm__items_init(&it->place, sizeof(uint32_t));
+}
+
+static uint32_t *place_of(const ivm__group_codes *it, uint32_t group)
+{
+    return ivm__items_at(&it->place, group);
 }
 
 static void groups_free(ivm__group_codes *it)
@@ -22,9 +28,7 @@ static void groups_free(ivm__group_codes *it)
 void ivm__group_codes_deinit(ivm__group_codes *it)
 {
     groups_free(it);
-    ivm__release(it->memory, it->place, it->place_capacity * sizeof *it->place);
-    it->place = NULL;
-    it->place_capacity = it->place_known = 0;
+    ivm__items_free(&it->place, it->memory);
 }
 
 void ivm__group_codes_forget_all(ivm__group_codes *it)
@@ -32,9 +36,7 @@ void ivm__group_codes_forget_all(ivm__group_codes *it)
     if (it->groups) {
         memset(it->groups, 0, it->places_count * sizeof *it->groups);
     }
-    if (it->place) {
-        memset(it->place, 0, it->place_known * sizeof *it->place);
-    }
+    it->place.known = 0;
 }
 
 /* ---- Codes taken on ------------------------------------------------------------------------------------------------------------------ */
@@ -136,25 +138,26 @@ uint32_t ivm__group_codes_find(const ivm__group_codes *it, const ivm__chunk *key
 
 ivm_status ivm__group_codes_reserve(ivm__group_codes *it, uint64_t groups)
 {
-    return ivm__grow_cleared(it->memory, (void **)&it->place, &it->place_capacity, &it->place_known, groups, sizeof *it->place);
+    return ivm__items_reserve_cleared(&it->place, it->memory, groups);
 }
 
 void ivm__group_codes_remember(ivm__group_codes *it, uint32_t place, uint32_t group)
 {
-    assert(place < it->places_count && group < it->place_known);
+    assert(place < it->places_count && group < it->place.known);
     it->groups[place] = group + 1;
-    it->place[group] = place + 1;
+    *place_of(it, group) = place + 1;
 }
 
 void ivm__group_codes_forget(ivm__group_codes *it, uint32_t group)
 {
-    if (group < it->place_known && it->place[group] != 0) {
-        it->groups[it->place[group] - 1] = 0;
-        it->place[group] = 0;
+    uint32_t *place = group < it->place.known ? place_of(it, group) : NULL;
+    if (place && *place != 0) {
+        it->groups[*place - 1] = 0;
+        *place = 0;
     }
 }
 
 uint64_t ivm__group_codes_bytes(const ivm__group_codes *it)
 {
-    return it->places_count * sizeof *it->groups + it->place_capacity * sizeof *it->place;
+    return it->places_count * sizeof *it->groups + ivm__items_bytes(&it->place);
 }

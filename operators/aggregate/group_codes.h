@@ -8,6 +8,7 @@
 #define IVM__GROUP_CODES_H
 
 #include "chunk.h"
+#include "items.h"
 
 #define IVM__GROUP_CODES_COLUMNS_MAX 16u
 
@@ -18,9 +19,8 @@ typedef struct ivm__group_codes {
     uint8_t bits[IVM__GROUP_CODES_COLUMNS_MAX];
     uint32_t *groups; /* by place: group + 1; 0: not known. NULL: there is nothing to remember yet */
     uint32_t places_count;
-    uint64_t others;                      /* rows that came with other codes than these since they were taken on */
-    uint32_t *place;                      /* by group: its place + 1; 0: it has none */
-    uint32_t place_capacity, place_known; /* groups that there is room for; that have one or 0 */
+    uint64_t others;  /* rows that came with other codes than these since they were taken on */
+    ivm__items place; /* uint32_t by group: its place + 1; 0: it has none */
 } ivm__group_codes;
 
 void ivm__group_codes_init(ivm__group_codes *codes, ivm__memory *memory, uint32_t columns_count);

@@ -10,8 +10,8 @@ static ivm_status partners_save(const void *context, const ivm__store *store, iv
 {
     const ivm__outer_side *side = context;
     (void)store;
-    assert(row < side->partners_known && side->partners[row].touch == 0);
-    return ivm__put_u32(sink, side->partners[row].count);
+    assert(row < side->partners.known && ivm__partners_of(side, row)->touch == 0);
+    return ivm__put_u32(sink, ivm__partners_of(side, row)->count);
 }
 
 static ivm_status side_save(const ivm__outer_side *side, ivm__saver *saver)
@@ -37,7 +37,7 @@ ivm_status ivm__outer_load(ivm__operator *self, ivm__step *step, uint32_t holdin
         return ivm__fail_memory(step->error);
     }
     for (; side->preserved && row < side->rows.store.rows_end; row++) {
-        IVM_TRY(ivm__get_u32(from, &side->partners[row].count));
+        IVM_TRY(ivm__get_u32(from, &ivm__partners_of(side, row)->count));
     }
     ivm__outer_side_commit(side);
     return IVM_OK;
@@ -102,7 +102,7 @@ static ivm_status side_judge(const judging *it, bool *sound)
         for (uint32_t i = 0; i < count; i++) {
             bool skipped = keys.skip && keys.skip[i];
             uint32_t most = skipped ? 0 : present_count(it, keys.words + (size_t)i * keys.words_count, keys.hashes[i]);
-            uint32_t has = it->side->partners[rows[i]].count;
+            uint32_t has = ivm__partners_of(it->side, rows[i])->count;
             *sound &= it->exact ? has == most : has <= most;
         }
         ivm__arena_back(it->step->scratch, mark);

@@ -15,6 +15,7 @@ static const ivm__wide zeros[IVM__CHUNK_ROWS]; /* cells of nulls, whatever their
 ivm_status ivm__outer_side_init(ivm__outer_side *side, ivm__memory *memory, ivm__texts *texts, uint64_t seed, const ivm_type *types)
 {
     side->memory = memory;
+    ivm__items_init(&side->partners, sizeof(ivm__partners));
     IVM_TRY(ivm__zset_init_typed(&side->rows, memory, texts, seed, types, side->columns_count, false));
     return ivm__store_index(&side->rows.store, side->keys, side->keys_count, false, &side->index);
 }
@@ -23,7 +24,7 @@ void ivm__outer_side_deinit(ivm__outer_side *side)
 {
     ivm__zset_deinit(&side->rows);
     ivm__release(side->memory, side->keys, side->keys_count * sizeof *side->keys);
-    ivm__release(side->memory, side->partners, side->partners_capacity * sizeof *side->partners);
+    ivm__items_free(&side->partners, side->memory);
     ivm__release(side->memory, side->touched, side->touched_capacity * sizeof *side->touched);
     *side = (ivm__outer_side){ 0 };
 }
@@ -70,8 +71,7 @@ ivm_status ivm__outer_side_reserve(ivm__outer_side *side)
     if (!side->preserved) {
         return IVM_OK;
     }
-    return ivm__grow_cleared(side->memory, (void **)&side->partners, &side->partners_capacity, &side->partners_known,
-                             side->rows.store.rows_end, sizeof *side->partners);
+    return ivm__items_reserve_cleared(&side->partners, side->memory, side->rows.store.rows_end);
 }
 
 ivm_status ivm__outer_side_touches_reserve(ivm__outer_side *side, uint32_t count)
@@ -95,12 +95,12 @@ void ivm__outer_side_commit(ivm__outer_side *side)
 {
     const ivm__store *store = &side->rows.store;
     for (uint32_t i = 0; i < side->touched_count; i++) {
-        side->partners[side->touched[i].row].touch = 0;
+        ivm__partners_of(side, side->touched[i].row)->touch = 0;
     }
     for (uint32_t i = 0; side->preserved && i < store->touched_count; i++) {
         if (store->touched[i].after == 0) {
-            assert(store->touched[i].row < side->partners_known);
-            side->partners[store->touched[i].row].count = 0;
+            assert(store->touched[i].row < side->partners.known);
+            ivm__partners_of(side, store->touched[i].row)->count = 0;
         }
     }
     touches_clear(side);
@@ -110,7 +110,7 @@ void ivm__outer_side_commit(ivm__outer_side *side)
 void ivm__outer_side_undo(ivm__outer_side *side)
 {
     for (uint32_t i = 0; i < side->touched_count; i++) {
-        side->partners[side->touched[i].row] = (ivm__partners){ .count = side->touched[i].before };
+        *ivm__partners_of(side, side->touched[i].row) = (ivm__partners){ .count = side->touched[i].before };
     }
     touches_clear(side);
     ivm__store_undo(&side->rows.store);

@@ -23,8 +23,8 @@ static uint32_t rows_stand(const ivm__outer *outer, const ivm__outer_side *side,
         ivm__row_id row = rows[i];
         ivm__weight before = ivm__store_weight(store, row, IVM__READ_OLD), after = ivm__store_weight(store, row, IVM__READ_CUR);
         rows[kept] = row;
-        weights[kept] =
-            standing_weight(outer, after, side->partners[row].count) - standing_weight(outer, before, ivm__partners_before(side, row));
+        weights[kept] = standing_weight(outer, after, ivm__partners_of(side, row)->count) -
+                        standing_weight(outer, before, ivm__partners_before(side, row));
         kept += weights[kept] != 0;
     }
     return kept;
@@ -124,7 +124,7 @@ static ivm_status nulls_stand(const ivm__outer *outer, ivm__step *step, const iv
     uint32_t next = 0;
     ivm__row_id row = ivm__index_find(side->rows.whole, keys.words, keys.hashes[0], &next);
     if (row != IVM__ROW_NONE) {
-        *weight = standing_weight(outer, ivm__store_weight(store, row, IVM__READ_CUR), side->partners[row].count);
+        *weight = standing_weight(outer, ivm__store_weight(store, row, IVM__READ_CUR), ivm__partners_of(side, row)->count);
     }
     return IVM_OK;
 }

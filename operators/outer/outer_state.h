@@ -6,6 +6,7 @@
 #ifndef IVM__OUTER_STATE_H
 #define IVM__OUTER_STATE_H
 
+#include "items.h"
 #include "operators.h"
 
 /* ---- Sides -------------------------------------------------------------------------------------------------------------------------- */
@@ -29,9 +30,8 @@ typedef struct ivm__outer_side {
     uint32_t keys_count;
     uint32_t columns_first, columns_count; /* among the columns of both */
     bool preserved;                        /* its rows are counted for: they stand where they have no partner, or where they have one */
-    ivm__partners *partners;               /* by row id; all zero for ids that are free */
-    uint32_t partners_capacity, partners_known; /* ids that there is room for; that have a count */
-    ivm__partners_touch *touched;               /* of the step under way */
+    ivm__items partners;                   /* ivm__partners by row id; all zero for ids that are free */
+    ivm__partners_touch *touched;          /* of the step under way */
     uint32_t touched_count, touched_capacity;
 } ivm__outer_side;
 
@@ -47,10 +47,14 @@ ivm_status ivm__outer_side_touches_reserve(ivm__outer_side *side, uint32_t count
 void ivm__outer_side_commit(ivm__outer_side *side);
 void ivm__outer_side_undo(ivm__outer_side *side);
 
+static inline ivm__partners *ivm__partners_of(const ivm__outer_side *side, ivm__row_id row)
+{
+    return ivm__items_at(&side->partners, row);
+}
 /* There is room. In a step a count may go below 0 and come back. */
 static inline void ivm__partners_add(ivm__outer_side *side, ivm__row_id row, int change)
 {
-    ivm__partners *partners = &side->partners[row];
+    ivm__partners *partners = ivm__partners_of(side, row);
     if (!partners->touch) {
         side->touched[side->touched_count++] = (ivm__partners_touch){ row, partners->count };
         partners->touch = side->touched_count;
@@ -59,7 +63,7 @@ static inline void ivm__partners_add(ivm__outer_side *side, ivm__row_id row, int
 }
 static inline uint32_t ivm__partners_before(const ivm__outer_side *side, ivm__row_id row)
 {
-    const ivm__partners *partners = &side->partners[row];
+    const ivm__partners *partners = ivm__partners_of(side, row);
     return partners->touch ? side->touched[partners->touch - 1].before : partners->count;
 }
 

@@ -165,7 +165,7 @@ static rest rest_of(const ivm__store *store)
 {
     rest it = { store->rows_end, store->free_count, store->last_count, 0, store->rows_live };
     for (uint32_t i = 0; i < store->free_count; i++) {
-        it.free_sum = it.free_sum * 31 + store->free[i];
+        it.free_sum = it.free_sum * 31 + *(const ivm__row_id *)ivm__items_at(&store->free, i);
     }
     return it;
 }

@@ -127,12 +127,16 @@ Test(engine_store, undo_gives_ids_back_in_their_order)
     model_commit(self);
     model_commit(self);
     ivm__row_id before[50];
-    memcpy(before, self->store.free, sizeof before);
+    for (uint32_t i = 0; i < 50; i++) {
+        before[i] = *(const ivm__row_id *)ivm__items_at(&self->store.free, i);
+    }
     model_step_begin(self);
     cr_assert_eq(model_rows_come(self, 20), IVM_OK);
     model_undo(self);
     cr_assert_eq(self->store.free_count, 50);
-    cr_assert_eq(memcmp(before, self->store.free, sizeof before), 0);
+    for (uint32_t i = 0; i < 50; i++) {
+        cr_assert_eq(*(const ivm__row_id *)ivm__items_at(&self->store.free, i), before[i]);
+    }
     model_end(self);
 }
 

@@ -86,7 +86,9 @@ static ivm_status add_cell(ivm_type type, uint32_t group, ivm__wide cell, ivm__w
     ivm__chunk chunk = { 1, 1, &column, &weight };
     ivm__step step;
     ivm__step_init(&step, it.engine, &it.stats, &it.error);
-    ivm_status status = ivm__accumulate(&accumulators, &step, IVM__AGGREGATE_ROWS, &chunk, &group, &failed);
+    uint8_t *state = ivm__group_state(&accumulators, group);
+    const ivm__targets targets = { &group, &state };
+    ivm_status status = ivm__accumulate(&accumulators, &step, IVM__AGGREGATE_ROWS, &chunk, &targets, &failed);
     cr_assert_eq(failed, 0);
     ivm__arena_reset(&it.engine->scratch);
     return status;

@@ -80,8 +80,10 @@ static void add(uint32_t group, ivm__wide cell, ivm__weight weight)
     }
     ivm__vector column = { .type = type, .cells = ivm__type_is_wide(type) ? (void *)&cell : (void *)&word };
     ivm__chunk chunk = { 1, 1, &column, &weight };
+    uint8_t *state = ivm__group_state(&accumulators, group);
+    const ivm__targets targets = { &group, &state };
     for (uint32_t port = 0; port < (accumulators.negative ? 3u : 1u); port++) {
-        cr_assert_eq(ivm__accumulate(&accumulators, &step, port, &chunk, &group, &failed), IVM_OK);
+        cr_assert_eq(ivm__accumulate(&accumulators, &step, port, &chunk, &targets, &failed), IVM_OK);
     }
     ivm__arena_reset(&it.engine->scratch);
 }

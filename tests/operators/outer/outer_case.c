@@ -218,14 +218,14 @@ static bool counts_hold(const outer_case *join, uint32_t at, const ivm__outer_si
     bool hold = true;
     for (uint32_t count; (count = ivm__store_scan(&side->rows.store, IVM__READ_CUR, &next, IVM__CHUNK_ROWS, ids, weights)) > 0;) {
         for (uint32_t i = 0; side->preserved && i < count; i++) {
-            uint32_t counted = side->partners[ids[i]].count;
+            uint32_t counted = ivm__partners_of(side, ids[i])->count;
             hold &= counted == partners(join, at, &rows.rows[stands++]);
             sum += counted;
         }
     }
-    for (uint32_t row = 0; row < side->partners_known; row++) {
-        all += side->partners[row].count; /* rows that are not there have none */
-        hold &= side->partners[row].touch == 0;
+    for (uint32_t row = 0; row < side->partners.known; row++) {
+        all += ivm__partners_of(side, row)->count; /* rows that are not there have none */
+        hold &= ivm__partners_of(side, row)->touch == 0;
     }
     hand_bag_free(&rows);
     return hold && sum == all && side->touched_count == 0;
