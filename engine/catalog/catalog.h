@@ -199,11 +199,9 @@ ivm_status ivm__table_column(const ivm_table *table, const char *name, size_t si
 /* Walks "a, b.c ,d": the next name without the space around it. *text moves on. False at the end; an empty name has size 0. */
 bool ivm__name_next(const char **text, const char **name, size_t *size);
 
-/* Tables and facts declared, as the public calls do. */
+/* A table declared, as the public call does. */
 ivm_status ivm__table_declare(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **table,
                               ivm_error *error) IVM_MUST_CHECK;
-ivm_status ivm__fact_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_trust trust,
-                             ivm_fact **fact, ivm_error *error) IVM_MUST_CHECK;
 /* Drops every view, fact and table, whoever reads them. */
 void ivm__catalog_clear(ivm_engine *engine);
 /* The table's heading with these columns, made if there is none. NULL: out of memory. */
@@ -211,6 +209,10 @@ const ivm__heading *ivm__table_heading(ivm_table *table, const ivm_type *types, 
 /* Checks and makes a fact that is in no list yet: for declaring one and for stating one. */
 ivm_status ivm__fact_make(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_fact **fact,
                           ivm_error *error) IVM_MUST_CHECK;
+/* A fact of a catalog that was saved: as declared, but that another trust of the same key may stand beside it. */
+ivm_status ivm__fact_restore(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_trust trust,
+                             ivm_error *error) IVM_MUST_CHECK;
+const char *ivm__trust_word(ivm_trust trust); /* "rely", "enforced" or "tracked" */
 void ivm__fact_free(ivm_fact *fact);
 void ivm__fact_drop(ivm_fact *fact); /* takes it out of the engine's list, too */
 /* The fact's columns of the child in the order of the parent's key, and their names in that order, "(a, b)", cut to the size. */

@@ -208,7 +208,6 @@ static ivm_status fact_read(ivm__decode *decode, ivm_engine *engine, name_list *
     ivm_table *parent = ivm__table_at(engine, (uint32_t)ivm__decode_number(decode, 4));
     ivm_trust trust = (ivm_trust)ivm__decode_below(decode, 1, IVM_TRACKED + 1);
     uint32_t count = ivm__decode_count(decode, 8);
-    ivm_fact *fact;
     if (decode->failed || !child || !parent) {
         return IVM_CORRUPT;
     }
@@ -225,7 +224,7 @@ static ivm_status fact_read(ivm__decode *decode, ivm_engine *engine, name_list *
     if (!text || !parents_text) {
         return IVM_OUT_OF_MEMORY;
     }
-    return ivm__fact_declare(child, text, parent, parents_text, trust, &fact, cause);
+    return ivm__fact_restore(child, text, parent, parents_text, trust, cause);
 }
 
 static ivm_status fail(ivm_status status, ivm_error *cause, const char *what, ivm_error *error)

@@ -128,12 +128,6 @@ const char *ivm__mask_state(const ivm__told_join *join, uint64_t mask, const cha
     return join->decision.options.skip_empty && (mask & join->decision.empty) ? "empty" : left;
 }
 
-const char *ivm__trust_word(ivm_trust trust)
-{
-    static const char *const words[] = { "rely", "enforced", "tracked" };
-    return words[trust];
-}
-
 const char *ivm__pruning_word(ivm_fk_pruning pruning)
 {
     static const char *const words[] = { "off", "batch", "row" };

@@ -287,6 +287,36 @@ Test(engine_catalog, facts_of_no_trust_or_table_are_refused)
     cr_assert(!fact && !engine->facts && allocator.blocks == blocks);
 }
 
+static void declares(const char *columns, const char *parent_columns, ivm_trust trust, const char *part)
+{
+    int64_t blocks = allocator.blocks;
+    ivm_fact *fact = NULL;
+    ivm_status status = ivm_foreign_key_declare(child, columns, parent, parent_columns, trust, &fact, &error);
+    if (part) {
+        failed(status, IVM_ALREADY_EXISTS, part);
+        cr_assert(!fact && allocator.blocks == blocks);
+    } else {
+        cr_assert_eq(status, IVM_OK, "%s", error.message);
+    }
+}
+
+Test(engine_catalog, a_fact_is_trusted_in_one_way)
+{
+    child = make("c", NULL);
+    parent = make("p", "a, c");
+    declares("c, d", "c, a", IVM_TRACKED, NULL);
+    declares("c, d", "c, a", IVM_RELY, "the foreign key of c (d, c) to p is there as tracked already, and cannot be rely too");
+    declares("d, c", "a, c", IVM_ENFORCED, "is there as tracked already, and cannot be enforced too");
+    declares("d, c", "a, c", IVM_TRACKED, NULL);
+    declares("a, c", "a, c", IVM_RELY, NULL);
+    parent = make("q", "a, c");
+    declares("d, c", "a, c", IVM_ENFORCED, NULL);
+    cr_assert_eq(ivm_foreign_key_remove(engine->facts, &error), IVM_OK);
+    cr_assert_eq(ivm_foreign_key_remove(engine->facts, &error), IVM_OK);
+    parent = engine->tables->next;
+    declares("c, d", "c, a", IVM_RELY, NULL);
+}
+
 Test(engine_catalog, facts_of_two_engines_do_not_mix)
 {
     ivm_engine *other = NULL;
