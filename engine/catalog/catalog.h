@@ -16,6 +16,22 @@ typedef struct ivm__column {
     bool nullable;
 } ivm__column;
 
+/* A table's or a view's place among the engine's names; it is one of the two. */
+typedef struct ivm__named {
+    struct ivm__named *next; /* of its slot */
+    uint64_t hash;
+    ivm_table *table;
+    ivm_view *view;
+} ivm__named;
+
+/* All names of a catalog, in chains by their hash. */
+#define IVM__NAMES_FEW 16u
+typedef struct ivm__name_slots {
+    ivm__named *few[IVM__NAMES_FEW];
+    ivm__named **many; /* in place of these, once there are more; NULL: they do */
+    uint32_t many_count, count;
+} ivm__name_slots;
+
 /* The columns that a table had when a view was compiled for them, and where each is now. A table's first heading, and one for every column that
  * came or went while a view read the table. */
 typedef struct ivm__heading {
@@ -59,9 +75,12 @@ struct ivm_table {
     ivm__table_delta delta;    /* of the step under way */
     ivm__published *published; /* its state for readers who find the lock taken */
     uint32_t readers_count;    /* views that scan it */
+    ivm_fact *facts;           /* of which it is the child, in the order of their declaration */
+    ivm_fact *facts_to;        /* of which it is the parent */
     bool listed;               /* among the engine's changed tables */
     ivm_table *next_changed;
-    ivm_table *next;
+    ivm_table *next, *previous; /* in the order of their making; the first one's previous is the last */
+    ivm__named named;
 };
 
 /* What a scan reads: one of the two, or neither. */
@@ -92,7 +111,8 @@ struct ivm_fact {
     void *changed_context;
     struct ivm_snapshot *telling; /* what `changed` is to be told once the step has ended; NULL: nothing */
     struct ivm_snapshot *kept;    /* before that, of steps of one group that have ended, in their order */
-    ivm_fact *next;
+    ivm_fact *next, *previous;    /* as tables; and the same among those of its child, and of its parent */
+    ivm_fact *next_of_child, *previous_of_child, *next_of_parent, *previous_of_parent;
 };
 
 struct ivm_view {
@@ -124,7 +144,8 @@ struct ivm_view {
     struct ivm_snapshot *kept;    /* before that, of steps of one group that have ended, in their order */
     struct ivm__planned *planned; /* plan/'s: what explain tells of */
     void (*planned_free)(struct ivm__planned *planned, ivm__memory *memory);
-    ivm_view *next; /* in the order of their making */
+    ivm_view *next, *previous; /* as tables */
+    ivm__named named;
 };
 
 #define IVM__TABLES_RECENT 16u
@@ -158,6 +179,7 @@ struct ivm_engine {
     ivm_table *recent[IVM__TABLES_RECENT]; /* by id: the last that a batch named; NULL: none, or it is gone */
     ivm_fact *facts;
     ivm_view *views;
+    ivm__name_slots names;
     uint64_t ids;                            /* the last one given */
     uint64_t pushes;                         /* that succeeded */
     uint64_t facts_version;                  /* grows with every change of facts */
@@ -180,6 +202,16 @@ static inline void ivm__table_list(ivm_table *table)
         table->engine->changed = table;
     }
 }
+/* Into the engine's list and names, and out of them; a fact into its tables' lists, too. Cost: none that grows with the catalog. */
+void ivm__table_enlist(ivm_table *table);
+void ivm__table_delist(ivm_table *table);
+void ivm__view_enlist(ivm_view *view);
+void ivm__view_delist(ivm_view *view);
+void ivm__fact_enlist(ivm_fact *fact);
+void ivm__fact_delist(ivm_fact *fact);
+/* Room for one more name, so that enlisting cannot fail. */
+ivm_status ivm__name_slots_reserve(ivm_engine *engine) IVM_MUST_CHECK;
+void ivm__name_slots_deinit(ivm__name_slots *names, ivm__memory *memory); /* its tables and views may be gone */
 /* The lock must be held. */
 ivm_table *ivm__table_named(const ivm_engine *engine, const char *name, size_t size);
 ivm_view *ivm__view_named(const ivm_engine *engine, const char *name, size_t size);

@@ -124,11 +124,7 @@ void ivm__fact_free(ivm_fact *fact)
 
 void ivm__fact_drop(ivm_fact *fact)
 {
-    ivm_fact **at = &fact->engine->facts;
-    while (*at != fact) {
-        at = &(*at)->next;
-    }
-    *at = fact->next;
+    ivm__fact_delist(fact);
     fact->engine->facts_version++;
     ivm__fact_hops_retire(fact);
     ivm__fact_free(fact);
@@ -225,7 +221,7 @@ static bool is_twin(const ivm_fact *fact, const ivm_fact *other)
 /* One foreign key is trusted in one way: of two the weaker would go unheard. */
 static ivm_status check_twins(const ivm_fact *fact, ivm_error *error)
 {
-    for (const ivm_fact *other = fact->engine->facts; other; other = other->next) {
+    for (const ivm_fact *other = fact->child->facts; other; other = other->next_of_child) {
         if (other->trust != fact->trust && is_twin(fact, other)) {
             char text[IVM__FACT_TEXT_SIZE];
             ivm__fact_text(fact, text);
@@ -253,11 +249,7 @@ static ivm_status take_up(ivm_fact *fact, ivm_error *error)
 static void publish(ivm_fact *fact)
 {
     ivm_engine *engine = fact->engine;
-    ivm_fact **last = &engine->facts;
-    while (*last) {
-        last = &(*last)->next;
-    }
-    *last = fact;
+    ivm__fact_enlist(fact);
     ivm__fact_hops_publish(fact);
     fact->id = ++engine->ids;
     engine->facts_version++;

@@ -296,7 +296,9 @@ static ivm_status decide_stated(ivm_view *view, const ivm_explain_options *optio
             IVM_TRY(ivm__edges_add(edges, graph, stated->facts[i]));
         }
     } else {
-        for (ivm_fact *fact = view->engine->facts; fact; fact = fact->next) {
+        ivm__graph_facts facts;
+        ivm__graph_facts_begin(graph, &facts);
+        for (ivm_fact *fact; (fact = ivm__graph_facts_next(&facts));) {
             IVM_TRY(ivm__edges_add(edges, graph, fact));
         }
     }
