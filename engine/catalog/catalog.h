@@ -32,6 +32,13 @@ typedef struct ivm__name_slots {
     uint32_t many_count, count;
 } ivm__name_slots;
 
+/* What is known of the positions in a catalog's lists: NULL: their ordinals are not as they are; else the item that was asked for last. */
+typedef struct ivm__ordinals {
+    ivm_table *table;
+    ivm_fact *fact;
+    ivm_view *view;
+} ivm__ordinals;
+
 /* The columns that a table had when a view was compiled for them, and where each is now. A table's first heading, and one for every column that
  * came or went while a view read the table. */
 typedef struct ivm__heading {
@@ -80,6 +87,7 @@ struct ivm_table {
     bool listed;               /* among the engine's changed tables */
     ivm_table *next_changed;
     ivm_table *next, *previous; /* in the order of their making; the first one's previous is the last */
+    uint32_t ordinal;           /* see ivm__table_ordinal() */
     ivm__named named;
 };
 
@@ -112,6 +120,7 @@ struct ivm_fact {
     struct ivm_snapshot *telling; /* what `changed` is to be told once the step has ended; NULL: nothing */
     struct ivm_snapshot *kept;    /* before that, of steps of one group that have ended, in their order */
     ivm_fact *next, *previous;    /* as tables; and the same among those of its child, and of its parent */
+    uint32_t ordinal;
     ivm_fact *next_of_child, *previous_of_child, *next_of_parent, *previous_of_parent;
 };
 
@@ -145,6 +154,7 @@ struct ivm_view {
     struct ivm__planned *planned; /* plan/'s: what explain tells of */
     void (*planned_free)(struct ivm__planned *planned, ivm__memory *memory);
     ivm_view *next, *previous; /* as tables */
+    uint32_t ordinal;
     ivm__named named;
 };
 
@@ -180,6 +190,7 @@ struct ivm_engine {
     ivm_fact *facts;
     ivm_view *views;
     ivm__name_slots names;
+    ivm__ordinals ordinals;
     uint64_t ids;                            /* the last one given */
     uint64_t pushes;                         /* that succeeded */
     uint64_t facts_version;                  /* grows with every change of facts */
@@ -209,6 +220,14 @@ void ivm__view_enlist(ivm_view *view);
 void ivm__view_delist(ivm_view *view);
 void ivm__fact_enlist(ivm_fact *fact);
 void ivm__fact_delist(ivm_fact *fact);
+/* Positions in the engine's lists, and back; NULL: it has none there. The lock must be held. Cost: the first since one was dropped numbers them all;
+ * finding one costs the way from the last one found, or from the first. */
+uint32_t ivm__table_ordinal(const ivm_table *table);
+uint32_t ivm__fact_ordinal(const ivm_fact *fact);
+uint32_t ivm__view_ordinal(const ivm_view *view);
+ivm_table *ivm__table_at(ivm_engine *engine, uint32_t ordinal);
+ivm_fact *ivm__fact_at(ivm_engine *engine, uint32_t ordinal);
+ivm_view *ivm__view_at(ivm_engine *engine, uint32_t ordinal);
 /* Room for one more name, so that enlisting cannot fail. */
 ivm_status ivm__name_slots_reserve(ivm_engine *engine) IVM_MUST_CHECK;
 void ivm__name_slots_deinit(ivm__name_slots *names, ivm__memory *memory); /* its tables and views may be gone */

@@ -31,6 +31,30 @@
         (item)->next = (item)->previous = NULL;                                                                                            \
     } while (0)
 
+/* Numbers a list unless that is known, and says so by its first item. */
+#define LIST_NUMBER(head, known)                                                                                                           \
+    do {                                                                                                                                   \
+        uint32_t nth = 0;                                                                                                                  \
+        for (__typeof__(head) at = (known) ? NULL : (head); at; at = at->next) {                                                           \
+            at->ordinal = nth++;                                                                                                           \
+        }                                                                                                                                  \
+        (known) = (known) ? (known) : (head);                                                                                              \
+    } while (0)
+
+/* Goes from the item that is known, or from the first where that is nearer, to the one with the ordinal. */
+#define LIST_FIND(head, known, wanted, found)                                                                                              \
+    do {                                                                                                                                   \
+        LIST_NUMBER(head, known);                                                                                                          \
+        (found) = (known) && (wanted) < (known)->ordinal / 2 ? (head) : (known);                                                           \
+        while ((found) && (found)->ordinal > (wanted)) {                                                                                   \
+            (found) = (found)->previous;                                                                                                   \
+        }                                                                                                                                  \
+        while ((found) && (found)->ordinal < (wanted)) {                                                                                   \
+            (found) = (found)->next;                                                                                                       \
+        }                                                                                                                                  \
+        (known) = (found) ? (found) : (known);                                                                                             \
+    } while (0)
+
 /* ---- Names -------------------------------------------------------------------------------------------------------------------------- */
 
 static uint32_t slots_count(const ivm__name_slots *names)
@@ -123,6 +147,7 @@ void ivm__table_enlist(ivm_table *table)
 {
     ivm_engine *engine = table->engine;
     LIST_ADD(engine->tables, table, next, previous);
+    table->ordinal = table->previous == table ? 0 : table->previous->ordinal + 1; /* right where the others' are */
     table->named = (ivm__named){ .hash = ivm__hash_bytes(table->name, strlen(table->name), engine->seed), .table = table };
     name_add(&engine->names, &table->named);
 }
@@ -130,6 +155,7 @@ void ivm__table_enlist(ivm_table *table)
 void ivm__table_delist(ivm_table *table)
 {
     name_remove(table->engine, &table->named);
+    table->engine->ordinals.table = NULL;
     LIST_REMOVE(table->engine->tables, table, next, previous);
 }
 
@@ -137,6 +163,7 @@ void ivm__view_enlist(ivm_view *view)
 {
     ivm_engine *engine = view->engine;
     LIST_ADD(engine->views, view, next, previous);
+    view->ordinal = view->previous == view ? 0 : view->previous->ordinal + 1; /* right where the others' are */
     view->named = (ivm__named){ .hash = ivm__hash_bytes(view->name, strlen(view->name), engine->seed), .view = view };
     name_add(&engine->names, &view->named);
 }
@@ -144,19 +171,63 @@ void ivm__view_enlist(ivm_view *view)
 void ivm__view_delist(ivm_view *view)
 {
     name_remove(view->engine, &view->named);
+    view->engine->ordinals.view = NULL;
     LIST_REMOVE(view->engine->views, view, next, previous);
 }
 
 void ivm__fact_enlist(ivm_fact *fact)
 {
     LIST_ADD(fact->engine->facts, fact, next, previous);
+    fact->ordinal = fact->previous == fact ? 0 : fact->previous->ordinal + 1; /* right where the others' are */
     LIST_ADD(fact->child->facts, fact, next_of_child, previous_of_child);
     LIST_ADD(fact->parent->facts_to, fact, next_of_parent, previous_of_parent);
 }
 
 void ivm__fact_delist(ivm_fact *fact)
 {
+    fact->engine->ordinals.fact = NULL;
     LIST_REMOVE(fact->engine->facts, fact, next, previous);
     LIST_REMOVE(fact->child->facts, fact, next_of_child, previous_of_child);
     LIST_REMOVE(fact->parent->facts_to, fact, next_of_parent, previous_of_parent);
+}
+
+/* ---- Positions ---------------------------------------------------------------------------------------------------------------------- */
+
+uint32_t ivm__table_ordinal(const ivm_table *table)
+{
+    LIST_NUMBER(table->engine->tables, table->engine->ordinals.table);
+    return table->ordinal;
+}
+
+uint32_t ivm__fact_ordinal(const ivm_fact *fact)
+{
+    LIST_NUMBER(fact->engine->facts, fact->engine->ordinals.fact);
+    return fact->ordinal;
+}
+
+uint32_t ivm__view_ordinal(const ivm_view *view)
+{
+    LIST_NUMBER(view->engine->views, view->engine->ordinals.view);
+    return view->ordinal;
+}
+
+ivm_table *ivm__table_at(ivm_engine *engine, uint32_t ordinal)
+{
+    ivm_table *table;
+    LIST_FIND(engine->tables, engine->ordinals.table, ordinal, table);
+    return table;
+}
+
+ivm_fact *ivm__fact_at(ivm_engine *engine, uint32_t ordinal)
+{
+    ivm_fact *fact;
+    LIST_FIND(engine->facts, engine->ordinals.fact, ordinal, fact);
+    return fact;
+}
+
+ivm_view *ivm__view_at(ivm_engine *engine, uint32_t ordinal)
+{
+    ivm_view *view;
+    LIST_FIND(engine->views, engine->ordinals.view, ordinal, view);
+    return view;
 }

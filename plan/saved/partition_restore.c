@@ -34,6 +34,7 @@ static void catalog_exchange(ivm_restoring *it)
     engine->facts = it->facts;
     engine->views = it->views;
     engine->names = it->names;
+    engine->ordinals = (ivm__ordinals){ 0 };
     it->tables = tables;
     it->facts = facts;
     it->views = views;
