@@ -75,6 +75,7 @@ struct ivm_table {
     bool transient;         /* rows are used and dropped: the store has those alone that wait for parents, once each (transient.h) */
     bool came;              /* a push has changed it */
     bool stale;             /* transient: rows may stand in the store that wait for nothing */
+    bool listed;            /* among the engine's changed tables */
     struct ivm__hops *hops; /* transient: of the views and facts for which its rows may wait */
     ivm__store store;
     ivm__index *key_index;     /* NULL for a bag */
@@ -82,12 +83,11 @@ struct ivm_table {
     ivm__table_delta delta;    /* of the step under way */
     ivm__published *published; /* its state for readers who find the lock taken */
     uint32_t readers_count;    /* views that scan it */
+    uint32_t ordinal;          /* see ivm__table_ordinal() */
     ivm_fact *facts;           /* of which it is the child, in the order of their declaration */
     ivm_fact *facts_to;        /* of which it is the parent */
-    bool listed;               /* among the engine's changed tables */
     ivm_table *next_changed;
     ivm_table *next, *previous; /* in the order of their making; the first one's previous is the last */
-    uint32_t ordinal;           /* see ivm__table_ordinal() */
     ivm__named named;
 };
 
