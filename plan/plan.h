@@ -209,6 +209,13 @@ typedef struct ivm__edges {
     uint32_t pairs_count, pairs_capacity;
 } ivm__edges;
 
+/* The declared facts whose child is the table of a leaf, in the order of their declaration. NULL: no more. */
+typedef struct ivm__graph_facts {
+    ivm_fact *next[IVM_JOIN_LEAVES_MAX]; /* of the first leaf of each table */
+    uint32_t count;
+} ivm__graph_facts;
+void ivm__graph_facts_begin(const ivm__graph *graph, ivm__graph_facts *facts);
+ivm_fact *ivm__graph_facts_next(ivm__graph_facts *facts);
 /* The edges of these facts in the join: child and parent leaf repeat the rows of the fact's tables and the join equates every one of its
  * columns in their pairs. */
 ivm_status ivm__edges_add(ivm__edges *edges, const ivm__graph *graph, ivm_fact *fact) IVM_MUST_CHECK;
@@ -354,9 +361,15 @@ ivm_status ivm__view_drivers(const ivm_view *view, const ivm__graph *graph, uint
 /* Builds the indexes that the view's terms may read. The engine has been entered. out_of_memory, overflow. */
 ivm_status ivm__view_prepare(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
-/* The newest index of every table and view, in the order of the engine's lists, in the step's arena; and all newer ones freed again: those of a
- * call that failed, or that leaves no trace. Between the two no table and no view comes or goes. */
-ivm_status ivm__indexes_mark(ivm_engine *engine, ivm__index ***newest) IVM_MUST_CHECK;
-void ivm__indexes_back(ivm_engine *engine, ivm__index *const *newest);
+/* The newest index of each store, in the step's arena; zeroed: of none. */
+typedef struct ivm__index_marks {
+    struct ivm__index_mark *mark;
+    uint32_t count;
+} ivm__index_marks;
+/* Of every table and view; of those that a view reads, in whose making no other store gets an index. Then all newer ones freed again: those of a
+ * call that failed, or that leaves no trace. Between the two none of the stores goes. */
+ivm_status ivm__indexes_mark(ivm_engine *engine, ivm__index_marks *marks) IVM_MUST_CHECK;
+ivm_status ivm__indexes_mark_read(ivm_view *view, ivm__index_marks *marks) IVM_MUST_CHECK;
+void ivm__indexes_back(const ivm__index_marks *marks);
 
 #endif

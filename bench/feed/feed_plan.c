@@ -1,5 +1,6 @@
-/* What a feed's plan may hold: catalog lines alone, and in them and in the plans of views no member that the format does not have. A scenario passes
- * over those; a feed that took a misspelled "trust" or "where" for one that is not there would run for long and give something else. */
+/* What a feed's plan may hold: catalog lines alone, and in them no member that the format does not have. A scenario passes over those; a feed
+ * that took a misspelled "trust" for one that is not there would run for long and give something else. The library reads the plans of views so,
+ * here before anything is made. */
 #include "feed.h"
 
 #include "option.h"
@@ -15,20 +16,6 @@ static const member_list lines[] = { { "table", " name columns key append_only r
                                      { "foreign_key", " child columns parent parent_columns trust " },
                                      { "view", " name plan refresh " },
                                      { "set", " fk_pruning join_rule skip_empty " },
-                                     { NULL, NULL } };
-static const member_list nodes[] = { { "scan", " table as " },
-                                     { "filter", " input where " },
-                                     { "project", " input columns " },
-                                     { "join", " kind inputs on where " },
-                                     { "aggregate", " input group_by aggregates having " },
-                                     { "distinct", " input " },
-                                     { "union_all", " inputs " },
-                                     { "union", " inputs " },
-                                     { "except_all", " inputs " },
-                                     { "except", " inputs " },
-                                     { "intersect_all", " inputs " },
-                                     { "intersect", " inputs " },
-                                     { "top_k", " input partition_by order_by limit offset " },
                                      { NULL, NULL } };
 
 /* -> a member of the object that is neither in the list nor a comment nor `beside`; NULL: there is none. */
@@ -47,38 +34,14 @@ static const char *stranger(const json_t *object, const char *list, const char *
     return NULL;
 }
 
-static const char *array_stranger(const json_t *array, const char *list)
+/* Whether a line, unless it is no view's, has a plan that can be read. */
+static bool view_reads(const scenario_line *line, ivm_error *error)
 {
-    const char *found = NULL;
-    for (size_t i = 0; !found && i < json_array_size(array); i++) {
-        found = stranger(json_array_get(array, i), list, "");
-    }
-    return found;
-}
-
-/* Of a plan and those below it: the member, and in *of the operator that does not have it. What is no plan is left to who reads it. */
-static const char *plan_stranger(const json_t *plan, const char **of)
-{
-    const char *op = member_text(plan, "op"), *found = NULL;
-    size_t n = 0;
-    while (op && nodes[n].of && strcmp(nodes[n].of, op) != 0) {
-        n++;
-    }
-    if (!op || !nodes[n].of) {
-        return NULL;
-    }
-    *of = nodes[n].of;
-    found = stranger(plan, nodes[n].members, "op");
-    found = found ? found : array_stranger(json_object_get(plan, "aggregates"), " as fn arg where ");
-    found = found ? found : strcmp(op, "project") == 0 ? array_stranger(json_object_get(plan, "columns"), " as expr ") : NULL;
-    found = found ? found : array_stranger(json_object_get(plan, "group_by"), " as expr ");
-    found = found ? found : array_stranger(json_object_get(plan, "order_by"), " expr desc nulls lit type ");
-    const json_t *inputs = json_object_get(plan, "inputs");
-    found = found ? found : plan_stranger(json_object_get(plan, "input"), of);
-    for (size_t i = 0; !found && i < json_array_size(inputs); i++) {
-        found = plan_stranger(json_array_get(inputs, i), of);
-    }
-    return found;
+    const json_t *members = json_object_get(line->json, "view");
+    ivm_plan *made = NULL;
+    ivm_status status = members ? plan_read(json_object_get(members, "plan"), &made, error) : IVM_OK;
+    ivm_plan_free(made);
+    return status == IVM_OK;
 }
 
 bool plan_is_catalog(const scenario_file *plan)
@@ -95,9 +58,13 @@ bool plan_is_catalog(const scenario_file *plan)
         }
         const char *of = lines[c].of, *found = of ? stranger(json_object_get(line, of), lines[c].members, "") : NULL;
         found = found || !of ? found : stranger(line, " ", of);
-        found = found || !of ? found : plan_stranger(json_object_get(json_object_get(line, "view"), "plan"), &of);
         if (found) {
             usage_error("%s:%zu: %s has no member \"%s\"", plan->path, plan->lines[i].number, of, found);
+            return false;
+        }
+        ivm_error error = IVM_ERROR_INIT;
+        if (!view_reads(&plan->lines[i], &error)) {
+            usage_error("%s:%zu: %s", plan->path, plan->lines[i].number, error.message);
             return false;
         }
     }

@@ -95,6 +95,8 @@ const char *member_names(replay_session *replay, const json_t *object, const cha
 ivm_status replay_table(replay_session *replay, const json_t *line);
 ivm_status replay_foreign_key(replay_session *replay, const json_t *line);
 ivm_status replay_view(replay_session *replay, const json_t *line);
+/* A view line's plan; NULL, which is none, fails too. The caller owns *plan. */
+ivm_status plan_read(const json_t *json, ivm_plan **plan, ivm_error *error);
 ivm_status replay_set(replay_session *replay, const json_t *line);
 ivm_status replay_drop_table(replay_session *replay, const json_t *line);
 ivm_status replay_drop_view(replay_session *replay, const json_t *line);

@@ -100,13 +100,14 @@ ivm_status replay_foreign_key(replay_session *replay, const json_t *line)
 
 /* ---- Views --------------------------------------------------------------------------------------------------------------------- */
 
-static ivm_status plan_read(replay_session *replay, const json_t *json, ivm_plan **plan)
+ivm_status plan_read(const json_t *json, ivm_plan **plan, ivm_error *error)
 {
     char *text = json ? json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
     if (!text) {
-        return replay_fail(replay, IVM_INVALID_PLAN, "a view wants a plan");
+        *error = (ivm_error){ .status = IVM_INVALID_PLAN, .message = "a view wants a plan" };
+        return IVM_INVALID_PLAN;
     }
-    ivm_status status = ivm_plan_from_json(text, strlen(text), plan, &replay->error);
+    ivm_status status = ivm_plan_from_json(text, strlen(text), plan, error);
     free(text);
     return status;
 }
@@ -122,7 +123,7 @@ ivm_status replay_view(replay_session *replay, const json_t *line)
     ivm_view_options options = { .version = IVM_VIEW_OPTIONS_VERSION, .refresh = (ivm_refresh)refresh };
     ivm_plan *plan = NULL;
     ivm_view *view;
-    ivm_status status = plan_read(replay, json_object_get(members, "plan"), &plan);
+    ivm_status status = plan_read(json_object_get(members, "plan"), &plan, &replay->error);
     if (status != IVM_OK) {
         return status;
     }

@@ -1,4 +1,4 @@
-/* Names: how tables, views and columns are found and which names may be given. Lists are short and walked; nothing on a push's way asks
+/* Names: how tables, views and columns are found and which names may be given. A table's columns are few and walked; nothing on a push's way asks
  * them. */
 #include "catalog.h"
 #include "utf8.h"
@@ -6,24 +6,6 @@
 static bool name_is(const char *name, const char *other, size_t size)
 {
     return strlen(name) == size && memcmp(name, other, size) == 0;
-}
-
-ivm_table *ivm__table_named(const ivm_engine *engine, const char *name, size_t size)
-{
-    ivm_table *table = engine->tables;
-    while (table && !name_is(table->name, name, size)) {
-        table = table->next;
-    }
-    return table;
-}
-
-ivm_view *ivm__view_named(const ivm_engine *engine, const char *name, size_t size)
-{
-    ivm_view *view = engine->views;
-    while (view && !name_is(view->name, name, size)) {
-        view = view->next;
-    }
-    return view;
 }
 
 ivm_status ivm__name_check(const ivm_engine *engine, const char *name, ivm_error *error)

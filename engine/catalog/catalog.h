@@ -16,6 +16,29 @@ typedef struct ivm__column {
     bool nullable;
 } ivm__column;
 
+/* A table's or a view's place among the engine's names; it is one of the two. */
+typedef struct ivm__named {
+    struct ivm__named *next; /* of its slot */
+    uint64_t hash;
+    ivm_table *table;
+    ivm_view *view;
+} ivm__named;
+
+/* All names of a catalog, in chains by their hash. */
+#define IVM__NAMES_FEW 16u
+typedef struct ivm__name_slots {
+    ivm__named *few[IVM__NAMES_FEW];
+    ivm__named **many; /* in place of these, once there are more; NULL: they do */
+    uint32_t many_count, count;
+} ivm__name_slots;
+
+/* What is known of the positions in a catalog's lists: NULL: their ordinals are not as they are; else the item that was asked for last. */
+typedef struct ivm__ordinals {
+    ivm_table *table;
+    ivm_fact *fact;
+    ivm_view *view;
+} ivm__ordinals;
+
 /* The columns that a table had when a view was compiled for them, and where each is now. A table's first heading, and one for every column that
  * came or went while a view read the table. */
 typedef struct ivm__heading {
@@ -52,6 +75,7 @@ struct ivm_table {
     bool transient;         /* rows are used and dropped: the store has those alone that wait for parents, once each (transient.h) */
     bool came;              /* a push has changed it */
     bool stale;             /* transient: rows may stand in the store that wait for nothing */
+    bool listed;            /* among the engine's changed tables */
     struct ivm__hops *hops; /* transient: of the views and facts for which its rows may wait */
     ivm__store store;
     ivm__index *key_index;     /* NULL for a bag */
@@ -59,9 +83,12 @@ struct ivm_table {
     ivm__table_delta delta;    /* of the step under way */
     ivm__published *published; /* its state for readers who find the lock taken */
     uint32_t readers_count;    /* views that scan it */
-    bool listed;               /* among the engine's changed tables */
+    uint32_t ordinal;          /* see ivm__table_ordinal() */
+    ivm_fact *facts;           /* of which it is the child, in the order of their declaration */
+    ivm_fact *facts_to;        /* of which it is the parent */
     ivm_table *next_changed;
-    ivm_table *next;
+    ivm_table *next, *previous; /* in the order of their making; the first one's previous is the last */
+    ivm__named named;
 };
 
 /* What a scan reads: one of the two, or neither. */
@@ -92,7 +119,9 @@ struct ivm_fact {
     void *changed_context;
     struct ivm_snapshot *telling; /* what `changed` is to be told once the step has ended; NULL: nothing */
     struct ivm_snapshot *kept;    /* before that, of steps of one group that have ended, in their order */
-    ivm_fact *next;
+    ivm_fact *next, *previous;    /* as tables; and the same among those of its child, and of its parent */
+    uint32_t ordinal;
+    ivm_fact *next_of_child, *previous_of_child, *next_of_parent, *previous_of_parent;
 };
 
 struct ivm_view {
@@ -124,7 +153,9 @@ struct ivm_view {
     struct ivm_snapshot *kept;    /* before that, of steps of one group that have ended, in their order */
     struct ivm__planned *planned; /* plan/'s: what explain tells of */
     void (*planned_free)(struct ivm__planned *planned, ivm__memory *memory);
-    ivm_view *next; /* in the order of their making */
+    ivm_view *next, *previous; /* as tables */
+    uint32_t ordinal;
+    ivm__named named;
 };
 
 #define IVM__TABLES_RECENT 16u
@@ -158,6 +189,8 @@ struct ivm_engine {
     ivm_table *recent[IVM__TABLES_RECENT]; /* by id: the last that a batch named; NULL: none, or it is gone */
     ivm_fact *facts;
     ivm_view *views;
+    ivm__name_slots names;
+    ivm__ordinals ordinals;
     uint64_t ids;                            /* the last one given */
     uint64_t pushes;                         /* that succeeded */
     uint64_t facts_version;                  /* grows with every change of facts */
@@ -180,6 +213,24 @@ static inline void ivm__table_list(ivm_table *table)
         table->engine->changed = table;
     }
 }
+/* Into the engine's list and names, and out of them; a fact into its tables' lists, too. Cost: none that grows with the catalog. */
+void ivm__table_enlist(ivm_table *table);
+void ivm__table_delist(ivm_table *table);
+void ivm__view_enlist(ivm_view *view);
+void ivm__view_delist(ivm_view *view);
+void ivm__fact_enlist(ivm_fact *fact);
+void ivm__fact_delist(ivm_fact *fact);
+/* Positions in the engine's lists, and back; NULL: it has none there. The lock must be held. Cost: the first since one was dropped numbers them all;
+ * finding one costs the way from the last one found, or from the first. */
+uint32_t ivm__table_ordinal(const ivm_table *table);
+uint32_t ivm__fact_ordinal(const ivm_fact *fact);
+uint32_t ivm__view_ordinal(const ivm_view *view);
+ivm_table *ivm__table_at(ivm_engine *engine, uint32_t ordinal);
+ivm_fact *ivm__fact_at(ivm_engine *engine, uint32_t ordinal);
+ivm_view *ivm__view_at(ivm_engine *engine, uint32_t ordinal);
+/* Room for one more name, so that enlisting cannot fail. */
+ivm_status ivm__name_slots_reserve(ivm_engine *engine) IVM_MUST_CHECK;
+void ivm__name_slots_deinit(ivm__name_slots *names, ivm__memory *memory); /* its tables and views may be gone */
 /* The lock must be held. */
 ivm_table *ivm__table_named(const ivm_engine *engine, const char *name, size_t size);
 ivm_view *ivm__view_named(const ivm_engine *engine, const char *name, size_t size);
@@ -199,11 +250,9 @@ ivm_status ivm__table_column(const ivm_table *table, const char *name, size_t si
 /* Walks "a, b.c ,d": the next name without the space around it. *text moves on. False at the end; an empty name has size 0. */
 bool ivm__name_next(const char **text, const char **name, size_t *size);
 
-/* Tables and facts declared, as the public calls do. */
+/* A table declared, as the public call does. */
 ivm_status ivm__table_declare(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **table,
                               ivm_error *error) IVM_MUST_CHECK;
-ivm_status ivm__fact_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_trust trust,
-                             ivm_fact **fact, ivm_error *error) IVM_MUST_CHECK;
 /* Drops every view, fact and table, whoever reads them. */
 void ivm__catalog_clear(ivm_engine *engine);
 /* The table's heading with these columns, made if there is none. NULL: out of memory. */
@@ -211,6 +260,10 @@ const ivm__heading *ivm__table_heading(ivm_table *table, const ivm_type *types, 
 /* Checks and makes a fact that is in no list yet: for declaring one and for stating one. */
 ivm_status ivm__fact_make(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_fact **fact,
                           ivm_error *error) IVM_MUST_CHECK;
+/* A fact of a catalog that was saved: as declared, but that another trust of the same key may stand beside it. */
+ivm_status ivm__fact_restore(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_trust trust,
+                             ivm_error *error) IVM_MUST_CHECK;
+const char *ivm__trust_word(ivm_trust trust); /* "rely", "enforced" or "tracked" */
 void ivm__fact_free(ivm_fact *fact);
 void ivm__fact_drop(ivm_fact *fact); /* takes it out of the engine's list, too */
 /* The fact's columns of the child in the order of the parent's key, and their names in that order, "(a, b)", cut to the size. */

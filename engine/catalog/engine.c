@@ -42,6 +42,8 @@ void ivm__catalog_clear(ivm_engine *engine)
     engine->views = NULL;
     engine->facts = NULL;
     engine->tables = NULL;
+    ivm__name_slots_deinit(&engine->names, &engine->memory);
+    engine->ordinals = (ivm__ordinals){ 0 };
     engine->waits_count = 0;
     engine->facts_version++;
 }

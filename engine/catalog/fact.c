@@ -124,11 +124,7 @@ void ivm__fact_free(ivm_fact *fact)
 
 void ivm__fact_drop(ivm_fact *fact)
 {
-    ivm_fact **at = &fact->engine->facts;
-    while (*at != fact) {
-        at = &(*at)->next;
-    }
-    *at = fact->next;
+    ivm__fact_delist(fact);
     fact->engine->facts_version++;
     ivm__fact_hops_retire(fact);
     ivm__fact_free(fact);
@@ -201,6 +197,41 @@ static ivm_status check_trust(const ivm_fact *fact, ivm_error *error)
     return IVM_OK;
 }
 
+const char *ivm__trust_word(ivm_trust trust)
+{
+    static const char *const words[] = { "rely", "enforced", "tracked" };
+    return words[trust];
+}
+
+/* Whether both pair the same columns, in any order. */
+static bool is_twin(const ivm_fact *fact, const ivm_fact *other)
+{
+    uint32_t found = 0;
+    if (fact->child != other->child || fact->parent != other->parent) {
+        return false;
+    }
+    for (uint32_t i = 0; i < fact->columns_count; i++) {
+        for (uint32_t j = 0; j < other->columns_count; j++) {
+            found += fact->child_columns[i] == other->child_columns[j] && fact->parent_columns[i] == other->parent_columns[j];
+        }
+    }
+    return found == fact->columns_count;
+}
+
+/* One foreign key is trusted in one way: of two the weaker would go unheard. */
+static ivm_status check_twins(const ivm_fact *fact, ivm_error *error)
+{
+    for (const ivm_fact *other = fact->child->facts; other; other = other->next_of_child) {
+        if (other->trust != fact->trust && is_twin(fact, other)) {
+            char text[IVM__FACT_TEXT_SIZE];
+            ivm__fact_text(fact, text);
+            return ivm__fail(error, IVM_ALREADY_EXISTS, "the foreign key of %s %s to %s is there as %s already, and cannot be %s too",
+                             fact->child->name, text, fact->parent->name, ivm__trust_word(other->trust), ivm__trust_word(fact->trust));
+        }
+    }
+    return IVM_OK;
+}
+
 /* Counts or judges what is there. */
 static ivm_status take_up(ivm_fact *fact, ivm_error *error)
 {
@@ -218,32 +249,48 @@ static ivm_status take_up(ivm_fact *fact, ivm_error *error)
 static void publish(ivm_fact *fact)
 {
     ivm_engine *engine = fact->engine;
-    ivm_fact **last = &engine->facts;
-    while (*last) {
-        last = &(*last)->next;
-    }
-    *last = fact;
+    ivm__fact_enlist(fact);
     ivm__fact_hops_publish(fact);
     fact->id = ++engine->ids;
     engine->facts_version++;
 }
 
-ivm_status ivm__fact_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_trust trust,
-                             ivm_fact **fact, ivm_error *error)
+/* Takes the fact, whatever the outcome. */
+static ivm_status fact_take(ivm_fact *fact, ivm_error *error)
+{
+    ivm_status status = take_up(fact, error);
+    if (status == IVM_OK) {
+        status = ivm__journal_fact(fact, error);
+    }
+    if (status == IVM_OK) {
+        publish(fact);
+    } else {
+        ivm__fact_free(fact);
+    }
+    return status;
+}
+
+ivm_status ivm__fact_restore(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_trust trust,
+                             ivm_error *error)
 {
     ivm_fact *made = NULL;
     IVM_TRY(ivm__fact_make(child, columns, parent, parent_columns, &made, error));
     made->trust = trust;
-    ivm_status status = take_up(made, error);
-    if (status == IVM_OK) {
-        status = ivm__journal_fact(made, error);
-    }
+    return fact_take(made, error);
+}
+
+static ivm_status declare(ivm_fact *made, ivm_trust trust, ivm_fact **fact, ivm_error *error)
+{
+    made->trust = trust;
+    ivm_status status = check_twins(made, error);
     if (status != IVM_OK) {
         ivm__fact_free(made);
         return status;
     }
-    publish(made);
-    *fact = made;
+    IVM_TRY(fact_take(made, error));
+    if (fact) {
+        *fact = made;
+    }
     return IVM_OK;
 }
 
@@ -259,11 +306,11 @@ ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_ta
     ivm_engine *engine = child->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
     ivm_fact *made = NULL;
-    ivm_status status = ivm__fact_declare(child, columns, parent, parent_columns, trust, &made, error);
-    ivm__engine_leave(engine);
-    if (status == IVM_OK && fact) {
-        *fact = made;
+    ivm_status status = ivm__fact_make(child, columns, parent, parent_columns, &made, error);
+    if (status == IVM_OK) {
+        status = declare(made, trust, fact, error);
     }
+    ivm__engine_leave(engine);
     return status;
 }
 

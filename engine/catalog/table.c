@@ -294,6 +294,7 @@ ivm_status ivm__table_declare(ivm_engine *engine, const char *name, const ivm_ta
 {
     ivm_table *made = NULL;
     IVM_TRY(ivm__name_check(engine, name, error));
+    IVM_TRY(ivm__name_slots_reserve(engine) == IVM_OK ? IVM_OK : ivm__fail_memory(error));
     IVM_TRY(check_columns(options, error));
     IVM_TRY(make_table(engine, name, options, &made, error));
     ivm_status status = ivm__journal_table(made, error);
@@ -301,11 +302,8 @@ ivm_status ivm__table_declare(ivm_engine *engine, const char *name, const ivm_ta
         ivm__table_free(made);
         return status;
     }
-    ivm_table **last = &engine->tables;
-    while (*last) {
-        last = &(*last)->next;
-    }
-    *last = *table = made;
+    ivm__table_enlist(made);
+    *table = made;
     ivm__state_new(engine, made->transient ? NULL : made->published);
     return IVM_OK;
 }
@@ -336,11 +334,11 @@ static const char *reader_of(const ivm_table *table)
 
 static void drop_facts_of(const ivm_table *table)
 {
-    for (ivm_fact *fact = table->engine->facts, *next; fact; fact = next) {
-        next = fact->next;
-        if (fact->child == table || fact->parent == table) {
-            ivm__fact_drop(fact);
-        }
+    while (table->facts) {
+        ivm__fact_drop(table->facts);
+    }
+    while (table->facts_to) {
+        ivm__fact_drop(table->facts_to);
     }
 }
 
@@ -355,11 +353,7 @@ ivm_status ivm_table_drop(ivm_table *table, ivm_error *error)
                                              : ivm__journal_table_drop(table, error);
     if (status == IVM_OK) {
         drop_facts_of(table);
-        ivm_table **at = &engine->tables;
-        while (*at != table) {
-            at = &(*at)->next;
-        }
-        *at = table->next;
+        ivm__table_delist(table);
         ivm__table_free(table);
         ivm__engine_settle(engine);
     }

@@ -80,8 +80,12 @@ static ivm_status directory_lock(ivm__directory *directory, ivm_error *error)
 {
     const ivm__files *files = directory->files;
     int failed;
-    AGAIN(failed, files->open(files->context, directory->handle, NAME_LOCK, directory->read_only ? IVM__FILES_READ : IVM__FILES_ENSURE,
+    AGAIN(failed, files->open(files->context, directory->handle, NAME_LOCK, directory->read_only ? IVM__FILES_READ : IVM__FILES_UPDATE,
                               &directory->lock));
+    if (failed == ENOENT && !directory->read_only) {
+        directory->lock_made = true;
+        AGAIN(failed, files->open(files->context, directory->handle, NAME_LOCK, IVM__FILES_ENSURE, &directory->lock));
+    }
     if (failed) {
         directory->lock = -1;
         return failed == ENOENT && directory->read_only ? IVM_OK : call_fail(directory, NAME_LOCK, "open", failed, error);
@@ -173,6 +177,14 @@ ivm_status ivm__directory_sync_above(const ivm__directory *directory, ivm_error 
     return failed ? call_fail(directory, "", "fsync of the directory it is in", failed, error) : IVM_OK;
 }
 
+static void stranger_take(ivm__directory_list *list, const char *name)
+{
+    bool own = strcmp(name, NAME_LOCK) == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+    if (!own && (!list->stranger[0] || strcmp(name, list->stranger) < 0)) {
+        snprintf(list->stranger, sizeof list->stranger, "%s", name);
+    }
+}
+
 typedef struct lister {
     const ivm__directory *directory;
     ivm__directory_list *list;
@@ -185,6 +197,7 @@ static int name_take(void *visitor, const char *name)
     ivm__file_kind kind;
     uint64_t sequence;
     if (!ivm__file_name_parse(name, &kind, &sequence)) {
+        stranger_take(list, name);
         return 0;
     }
     if (kind == IVM__FILE_SEGMENT) {
@@ -232,6 +245,16 @@ void ivm__directory_list_release(const ivm__directory *directory, ivm__directory
 {
     ivm__release(directory->memory, list->segments, list->segments_capacity * sizeof *list->segments);
     *list = (ivm__directory_list){ 0 };
+}
+
+ivm_status ivm__directory_refuse(const ivm__directory *directory, const ivm__directory_list *list, ivm_error *error)
+{
+    assert(list->stranger[0] && !list->checkpoint_found && !directory->read_only);
+    if (directory->lock_made) {
+        (void)directory->files->unlink(directory->files->context, directory->handle, NAME_LOCK);
+    }
+    return ivm__fail(error, IVM_INVALID_ARGUMENT, "%s is in %s, which has no engine: one is made in an empty directory alone",
+                     list->stranger, directory->path);
 }
 
 ivm_status ivm__directory_rename(const ivm__directory *directory, ivm__file_name from, ivm__file_name to, ivm_error *error)

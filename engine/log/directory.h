@@ -13,6 +13,7 @@ typedef struct ivm__directory {
     size_t path_size;
     int handle, lock; /* lock -1: read only, where there is no file to lock */
     bool read_only;
+    bool lock_made; /* there was no lock file before */
 } ivm__directory;
 
 /* NEW: not whole yet; renamed once it is. */
@@ -46,10 +47,15 @@ typedef struct ivm__directory_list {
     bool checkpoint_found;
     uint64_t *segments; /* the numbers of their first records, ascending */
     uint32_t segments_count, segments_capacity;
+    char stranger[256]; /* the first, by its bytes, of the names that no log gives; "": there is none. Cut to the size */
 } ivm__directory_list;
-/* Other names than those of a log are passed over. Released by ivm__directory_list_release(), whatever the outcome. */
+/* Released by ivm__directory_list_release(), whatever the outcome. */
 ivm_status ivm__directory_list_make(const ivm__directory *directory, ivm__directory_list *list, ivm_error *error) IVM_MUST_CHECK;
 void ivm__directory_list_release(const ivm__directory *directory, ivm__directory_list *list);
+
+/* Refuses a directory that somebody else has filled, where no log is to be begun: invalid_argument names the stranger. The lock file goes
+ * again if opening made it. */
+ivm_status ivm__directory_refuse(const ivm__directory *directory, const ivm__directory_list *list, ivm_error *error);
 
 /* Removes checkpoints and segments before `sequence`, and with `half` all files that are not whole. What cannot be removed stays: the next call
  * tries again. */

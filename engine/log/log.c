@@ -87,6 +87,9 @@ static ivm_status log_create(ivm__log *log, ivm_error *error)
     if (log->read_only) {
         return ivm__fail(error, IVM_IO, "%s: there is no log in it", log->directory.path);
     }
+    if (log->reader.list.stranger[0]) {
+        return ivm__directory_refuse(&log->directory, &log->reader.list, error);
+    }
     IVM_TRY(ivm__directory_sync_above(&log->directory, error));
     IVM_TRY(ivm__directory_random(&log->directory, &log->identity, error));
     IVM_TRY(ivm__log_segment_create(log, 0, &segment, error));

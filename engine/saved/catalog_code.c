@@ -3,62 +3,6 @@
 
 enum { APPEND_ONLY = 1, ALLOW_NEGATIVE = 2, TRANSIENT = 4, PARTITIONED = 8, FLAGS_END = 16 };
 
-/* ---- Positions -------------------------------------------------------------------------------------------------------------------- */
-
-uint32_t ivm__table_ordinal(const ivm_table *table)
-{
-    uint32_t ordinal = 0;
-    for (const ivm_table *other = table->engine->tables; other != table; other = other->next) {
-        ordinal++;
-    }
-    return ordinal;
-}
-
-uint32_t ivm__fact_ordinal(const ivm_fact *fact)
-{
-    uint32_t ordinal = 0;
-    for (const ivm_fact *other = fact->engine->facts; other != fact; other = other->next) {
-        ordinal++;
-    }
-    return ordinal;
-}
-
-uint32_t ivm__view_ordinal(const ivm_view *view)
-{
-    uint32_t ordinal = 0;
-    for (const ivm_view *other = view->engine->views; other != view; other = other->next) {
-        ordinal++;
-    }
-    return ordinal;
-}
-
-ivm_table *ivm__table_at(const ivm_engine *engine, uint32_t ordinal)
-{
-    ivm_table *table = engine->tables;
-    while (table && ordinal-- > 0) {
-        table = table->next;
-    }
-    return table;
-}
-
-ivm_fact *ivm__fact_at(const ivm_engine *engine, uint32_t ordinal)
-{
-    ivm_fact *fact = engine->facts;
-    while (fact && ordinal-- > 0) {
-        fact = fact->next;
-    }
-    return fact;
-}
-
-ivm_view *ivm__view_at(const ivm_engine *engine, uint32_t ordinal)
-{
-    ivm_view *view = engine->views;
-    while (view && ordinal-- > 0) {
-        view = view->next;
-    }
-    return view;
-}
-
 /* ---- Writing ---------------------------------------------------------------------------------------------------------------------- */
 
 void ivm__table_code(ivm__code *code, const ivm_table *table)
@@ -208,7 +152,6 @@ static ivm_status fact_read(ivm__decode *decode, ivm_engine *engine, name_list *
     ivm_table *parent = ivm__table_at(engine, (uint32_t)ivm__decode_number(decode, 4));
     ivm_trust trust = (ivm_trust)ivm__decode_below(decode, 1, IVM_TRACKED + 1);
     uint32_t count = ivm__decode_count(decode, 8);
-    ivm_fact *fact;
     if (decode->failed || !child || !parent) {
         return IVM_CORRUPT;
     }
@@ -225,7 +168,7 @@ static ivm_status fact_read(ivm__decode *decode, ivm_engine *engine, name_list *
     if (!text || !parents_text) {
         return IVM_OUT_OF_MEMORY;
     }
-    return ivm__fact_declare(child, text, parent, parents_text, trust, &fact, cause);
+    return ivm__fact_restore(child, text, parent, parents_text, trust, cause);
 }
 
 static ivm_status fail(ivm_status status, ivm_error *cause, const char *what, ivm_error *error)

@@ -27,12 +27,4 @@ ivm_status ivm__catalog_fail(const ivm_error *cause, const char *what, ivm_error
 ivm_status ivm__table_decode(ivm__decode *decode, ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 ivm_status ivm__fact_decode(ivm__decode *decode, ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 
-/* Positions in the engine's lists, and back; NULL: it has none there. */
-uint32_t ivm__table_ordinal(const ivm_table *table);
-uint32_t ivm__fact_ordinal(const ivm_fact *fact);
-uint32_t ivm__view_ordinal(const ivm_view *view);
-ivm_table *ivm__table_at(const ivm_engine *engine, uint32_t ordinal);
-ivm_fact *ivm__fact_at(const ivm_engine *engine, uint32_t ordinal);
-ivm_view *ivm__view_at(const ivm_engine *engine, uint32_t ordinal);
-
 #endif

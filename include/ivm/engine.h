@@ -204,8 +204,8 @@ typedef enum ivm_trust { IVM_RELY, IVM_ENFORCED, IVM_TRACKED } ivm_trust;
  * `parent_columns` must be all of the parent's key, types equal. The fact lives until it is removed, or either table or a column of the child that
  * it names is dropped; it never attaches to another table of the same name. A step uses it only if it has been in force, without a break, since
  * the state that the step starts from: a push from the next one on, a refresh if no push lies between the view's last refresh and the
- * declaration. The same columns may be declared again: that is a further fact, and what any of them promises is believed, so that RELY beside TRACKED is
- * RELY. `fact` may be NULL. Cost of RELY: none; of the others: a lookup for each row of the child.
+ * declaration. The same columns may be declared again with the same trust: that is a further fact. To trust them in another way, remove the fact first:
+ * already_exists names both trusts. `fact` may be NULL. Cost of RELY: none; of the others: a lookup for each row of the child.
  * unknown_column, ambiguous_column, type_mismatch, invalid_argument, fk_violation, unsupported (ENFORCED or TRACKED from a transient table that
  * has changed; TRACKED from one that allows negative weights, too: without its rows +1 and -1 cannot be told from nothing), overflow (more children of
  * one key than int64 counts; of TRACKED a push may fail so, too), cancelled (ivm_engine_cancel()), out_of_memory. */

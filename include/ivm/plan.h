@@ -94,8 +94,8 @@ IVM_API ivm_plan *ivm_plan_order_by(ivm_plan *top_k, ivm_expr *value, bool desce
 IVM_API void ivm_plan_free(ivm_plan *plan);
 
 /* Reads a plan from JSON (README, "Plans as JSON"). The caller owns *plan. invalid_plan (unknown_table of a scan without a
- * name) says what is wrong; unsupported where the library was built without JSON. A member that the format does not have is passed over, so that a
- * misspelled one counts as missing: a "where" of a join, say. */
+ * name) says what is wrong; unsupported where the library was built without JSON. A member that the format does not have, a misspelled one above
+ * all, is invalid_plan: the message names it and the operator. */
 IVM_API ivm_status ivm_plan_from_json(const char *text, size_t size, ivm_plan **plan, ivm_error *error) IVM_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -93,7 +93,9 @@ IVM_API ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm
 /* The keys that children of a tracked fact wait for, in the order of the parent's key, each with as many weights as rows wait: the present orphans.
  * Of a fact that is not tracked: none. Cost: as ivm_read_table(), but that it waits for a push under way. */
 IVM_API ivm_status ivm_read_orphans(ivm_fact *fact, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
-/* Frees a snapshot, and with it the rows that it gave out. NULL is fine. */
+/* Frees a snapshot, and with it the rows that it gave out. NULL is fine. What ivm_snapshot_find() looked keys up in may stay: the engine keeps it for
+ * later snapshots, as said there, with the rows' pages that it was made from until the next push or refresh that changes the view or table; and one that
+ * is kept no more and had this as its last reader is given back, where it is large, a piece whenever a push or refresh ends. It counts in bytes_held until then. */
 IVM_API void ivm_snapshot_close(ivm_snapshot *snapshot);
 
 /* Told after each push that made orphans of the tracked fact or took some back, as ivm_view_changed is, and before it: `changes` are keys with

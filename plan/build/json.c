@@ -1,6 +1,6 @@
 /* Plans from JSON, by the builders: each node reads its inputs first, then its own members, so that the first mistake in reading order is
- * the one that is told. Names, types, functions and aggregates are checked when a view is made of the plan. Members that are not known are
- * passed over. Cost: the text, once. */
+ * the one that is told. An object with a member that its operator does not have is refused before any of it is read: a misspelled one that may be
+ * missing would give another view. Names, types, functions and aggregates are checked when a view is made of the plan. Cost: the text, once. */
 #include "build.h"
 
 #if !IVM_WITH_JSON
@@ -17,6 +17,8 @@ ivm_status ivm_plan_from_json(const char *text, size_t size, ivm_plan **plan, iv
 
 #include "json.h"
 
+#include <stdio.h>
+
 static ivm_plan *read_plan(const json_t *json);
 
 static ivm_plan *fail(ivm_status status, const char *what, const char *why)
@@ -26,6 +28,23 @@ static ivm_plan *fail(ivm_status status, const char *what, const char *why)
 }
 
 /* ---- Members ----------------------------------------------------------------------------------------------------------------------- */
+
+/* Whether the object has no members but those listed, with a space before and behind each. What is no object is left to who reads it. */
+static bool members_known(const json_t *object, const char *op, const char *members)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+    {
+        char spaced[24];
+        size_t size = (size_t)snprintf(spaced, sizeof spaced, " %s ", name);
+        if (size >= sizeof spaced || strchr(name, ' ') || !strstr(members, spaced)) {
+            ivm__builder_fail(IVM_INVALID_PLAN, "%s has no member \"%s\"", op, name);
+            return false;
+        }
+    }
+    return true;
+}
 
 /* A member that must be a name; NULL with the cause set where it is none. */
 static const char *name_member(const json_t *object, const char *op, const char *key)
@@ -115,7 +134,7 @@ static ivm_plan *read_column(ivm_plan *plan, const char *op, const json_t *json,
     if (name) {
         return ivm__plan_keep(plan, name, strlen(name));
     }
-    name = name_member(json, op, "as");
+    name = members_known(json, op, " as expr ") ? name_member(json, op, "as") : NULL;
     ivm_expr *value = name ? expr_member(json, op, "expr") : NULL;
     if (!value) {
         ivm_plan_free(plan);
@@ -212,7 +231,8 @@ static ivm_plan *read_join(const json_t *json, const char *op)
 
 static ivm_plan *read_call(ivm_plan *plan, const char *op, const json_t *json)
 {
-    const char *name = name_member(json, op, "as"), *function = name ? name_member(json, op, "fn") : NULL;
+    const char *name = members_known(json, op, " as fn arg where ") ? name_member(json, op, "as") : NULL;
+    const char *function = name ? name_member(json, op, "fn") : NULL;
     const json_t *argument = json_object_get(json, "arg"), *where = json_object_get(json, "where");
     if (!function) {
         ivm_plan_free(plan);
@@ -289,6 +309,10 @@ static ivm_plan *read_order(ivm_plan *plan, const char *op, const json_t *json)
     if (!expr) {
         return ivm_plan_order_by(plan, ivm__json_expr(json), false, false);
     }
+    if (!members_known(json, op, " expr desc nulls ")) {
+        ivm_plan_free(plan);
+        return NULL;
+    }
     const char *word = nulls ? ivm__json_name(nulls) : "last";
     bool first = word && strcmp(word, "first") == 0;
     if (!first && (!word || strcmp(word, "last") != 0)) {
@@ -323,13 +347,22 @@ static ivm_plan *read_top_k(const json_t *json, const char *op)
 static ivm_plan *read_plan(const json_t *json)
 {
     static const struct {
-        const char *op;
+        const char *op, *members;
         ivm_plan *(*read)(const json_t *json, const char *op);
     } ops[] = {
-        { "scan", read_scan },           { "filter", read_filter },     { "project", read_project },   { "join", read_join },
-        { "aggregate", read_aggregate }, { "distinct", read_distinct }, { "union_all", read_set },     { "union", read_set },
-        { "except_all", read_set },      { "except", read_set },        { "intersect_all", read_set }, { "intersect", read_set },
-        { "top_k", read_top_k },
+        { "scan", " op table as ", read_scan },
+        { "filter", " op input where ", read_filter },
+        { "project", " op input columns ", read_project },
+        { "join", " op kind inputs on where ", read_join },
+        { "aggregate", " op input group_by aggregates having ", read_aggregate },
+        { "distinct", " op input ", read_distinct },
+        { "union_all", " op inputs ", read_set },
+        { "union", " op inputs ", read_set },
+        { "except_all", " op inputs ", read_set },
+        { "except", " op inputs ", read_set },
+        { "intersect_all", " op inputs ", read_set },
+        { "intersect", " op inputs ", read_set },
+        { "top_k", " op input partition_by order_by limit offset ", read_top_k },
     };
     const char *op = ivm__json_name(json_object_get(json, "op"));
     if (!op) {
@@ -338,7 +371,7 @@ static ivm_plan *read_plan(const json_t *json)
     }
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         if (strcmp(op, ops[i].op) == 0) {
-            return ops[i].read(json, ops[i].op);
+            return members_known(json, op, ops[i].members) ? ops[i].read(json, ops[i].op) : NULL;
         }
     }
     ivm__builder_fail(IVM_INVALID_PLAN, "unknown op %s", op);

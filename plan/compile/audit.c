@@ -195,11 +195,11 @@ static ivm_status audit_compare(const audit *it, ivm_snapshot **differences)
 static ivm_status run(ivm_view *view, ivm_snapshot **differences, ivm_error *error)
 {
     ivm_stats ignored = { 0 };
-    ivm__index **newest = NULL;
+    ivm__index_marks marks = { 0 };
     audit it = { 0 };
     ivm__step_init(&it.step, view->engine, &ignored, error);
     it.step.initial = true;
-    if (ivm__indexes_mark(view->engine, &newest) != IVM_OK) {
+    if (ivm__indexes_mark(view->engine, &marks) != IVM_OK) {
         return ivm__fail_memory(error);
     }
     ivm_status status = audit_list(&it, view);
@@ -210,7 +210,7 @@ static ivm_status run(ivm_view *view, ivm_snapshot **differences, ivm_error *err
         status = audit_compare(&it, differences);
     }
     audit_end(&it);
-    ivm__indexes_back(view->engine, newest);
+    ivm__indexes_back(&marks);
     return status;
 }
 

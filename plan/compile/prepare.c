@@ -70,7 +70,9 @@ ivm_status ivm__view_drivers(const ivm_view *view, const ivm__graph *graph, uint
 {
     ivm__edges edges = { 0 };
     ivm_status status = IVM_OK;
-    for (ivm_fact *fact = view->engine->facts; fact && status == IVM_OK; fact = fact->next) {
+    ivm__graph_facts facts;
+    ivm__graph_facts_begin(graph, &facts);
+    for (ivm_fact *fact; status == IVM_OK && (fact = ivm__graph_facts_next(&facts));) {
         status = ivm__edges_add(&edges, graph, fact);
     }
     if (status == IVM_OK) {
@@ -125,7 +127,24 @@ ivm_status ivm_view_prepare(ivm_view *view, ivm_error *error)
 
 /* ---- Marks -------------------------------------------------------------------------------------------------------------------------------- */
 
-ivm_status ivm__indexes_mark(ivm_engine *engine, ivm__index ***newest)
+struct ivm__index_mark {
+    ivm__store *store;
+    ivm__index *newest;
+};
+
+static ivm_status marks_make(ivm_engine *engine, uint32_t count, ivm__index_marks *marks)
+{
+    assert(marks->count == 0);
+    marks->mark = ivm__arena_allocate(&engine->arena, count * sizeof *marks->mark);
+    return marks->mark ? IVM_OK : IVM_OUT_OF_MEMORY;
+}
+
+static void mark_add(ivm__index_marks *marks, ivm__store *store)
+{
+    marks->mark[marks->count++] = (struct ivm__index_mark){ store, store->indexes };
+}
+
+ivm_status ivm__indexes_mark(ivm_engine *engine, ivm__index_marks *marks)
 {
     uint32_t count = 0;
     for (const ivm_table *table = engine->tables; table; table = table->next) {
@@ -134,26 +153,31 @@ ivm_status ivm__indexes_mark(ivm_engine *engine, ivm__index ***newest)
     for (const ivm_view *view = engine->views; view; view = view->next) {
         count++;
     }
-    ivm__index **made = ivm__arena_allocate(&engine->arena, count * sizeof(ivm__index *));
-    if (!made) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    *newest = made;
-    for (const ivm_table *table = engine->tables; table; table = table->next) {
-        *made++ = table->store.indexes;
+    IVM_TRY(marks_make(engine, count, marks));
+    for (ivm_table *table = engine->tables; table; table = table->next) {
+        mark_add(marks, &table->store);
     }
     for (const ivm_view *view = engine->views; view; view = view->next) {
-        *made++ = view->program.result->indexes;
+        mark_add(marks, view->program.result);
     }
     return IVM_OK;
 }
 
-void ivm__indexes_back(ivm_engine *engine, ivm__index *const *newest)
+ivm_status ivm__indexes_mark_read(ivm_view *view, ivm__index_marks *marks)
 {
-    for (ivm_table *table = engine->tables; table; table = table->next) {
-        ivm__store_indexes_drop_since(&table->store, *newest++);
+    IVM_TRY(marks_make(view->engine, view->tables_count + view->views_count, marks));
+    for (uint32_t i = 0; i < view->tables_count; i++) {
+        mark_add(marks, &view->tables[i]->store);
     }
-    for (ivm_view *view = engine->views; view; view = view->next) {
-        ivm__store_indexes_drop_since(view->program.result, *newest++);
+    for (uint32_t i = 0; i < view->views_count; i++) {
+        mark_add(marks, view->views[i]->program.result);
+    }
+    return IVM_OK;
+}
+
+void ivm__indexes_back(const ivm__index_marks *marks)
+{
+    for (uint32_t i = 0; i < marks->count; i++) {
+        ivm__store_indexes_drop_since(marks->mark[i].store, marks->mark[i].newest);
     }
 }

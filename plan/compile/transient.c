@@ -70,7 +70,8 @@ static ivm_status leaves_reach(const ivm__graph *graph, const ivm__hop_facts *sa
     for (uint32_t next = 0; next < reached_count; next++) {
         uint32_t from = hop_of[reached[next]];
         assert(from != UNREACHED);
-        for (ivm_fact *fact = hops->table->engine->facts; fact; fact = fact->next) {
+        const ivm_table *table = graph->leaves[reached[next]].table;
+        for (ivm_fact *fact = table ? table->facts : NULL; fact; fact = fact->next_of_child) {
             for (uint32_t i = 0; may_use(saved, fact) && i < leaves_count; i++) {
                 if (hop_of[i] == UNREACHED && ivm__fact_leads(graph, fact, reached[next], i)) {
                     IVM_TRY(hop_add(hops, graph->memory, fact, from, &hop_of[i]));

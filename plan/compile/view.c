@@ -12,6 +12,8 @@
 #include "publish.h"
 #include "transient.h"
 
+#include <stdlib.h>
+
 /* ---- What the view says of itself ---------------------------------------------------------------------------------------------------- */
 
 static ivm_status check_names(ivm_engine *engine, const ivm__node *root, ivm_error *error)
@@ -60,60 +62,72 @@ static ivm_status keep_plan(ivm_view *view, const ivm_plan *plan)
     return view->plan ? IVM_OK : IVM_OUT_OF_MEMORY;
 }
 
-static bool reads(const ivm__node *node, ivm__source source)
+static uint32_t scans_count(const ivm__node *node)
 {
-    if (source.table ? node->table == source.table : node->view == source.view) {
-        return true;
+    uint32_t count = node->op == IVM__PLAN_SCAN;
+    for (uint32_t i = 0; i < node->inputs_count; i++) {
+        count += scans_count(node->inputs[i]);
+    }
+    return count;
+}
+
+static ivm__source *scans_list(const ivm__node *node, ivm__source *next)
+{
+    if (node->op == IVM__PLAN_SCAN) {
+        *next++ = (ivm__source){ .table = node->table, .view = node->view };
     }
     for (uint32_t i = 0; i < node->inputs_count; i++) {
-        if (reads(node->inputs[i], source)) {
-            return true;
-        }
+        next = scans_list(node->inputs[i], next);
     }
-    return false;
+    return next;
 }
 
-static ivm_status list_tables(ivm_view *view, const ivm__node *root)
+static uint64_t source_id(const ivm__source *source)
 {
-    ivm_engine *engine = view->engine;
-    uint32_t count = 0;
-    for (ivm_table *table = engine->tables; table; table = table->next) {
-        count += reads(root, (ivm__source){ .table = table });
-    }
-    view->tables = ivm__allocate(&engine->memory, count * sizeof(ivm_table *));
-    if (!view->tables) {
-        return IVM_OUT_OF_MEMORY;
-    }
-    view->tables_count = count;
-    count = 0;
-    for (ivm_table *table = engine->tables; table; table = table->next) {
-        if (reads(root, (ivm__source){ .table = table })) {
-            view->tables[count++] = table;
-        }
-    }
-    assert(view->tables_count == count);
-    return IVM_OK;
+    return source->table ? source->table->id : source->view->id;
 }
 
-static ivm_status list_views(ivm_view *view, const ivm__node *root)
+static int source_compare(const void *a, const void *b)
+{
+    uint64_t left = source_id(a), right = source_id(b);
+    return (left > right) - (left < right);
+}
+
+/* Those that are read, each once, in the order of their making. */
+static ivm_status list_sources(ivm_view *view, const ivm__node *root)
 {
     ivm_engine *engine = view->engine;
-    uint32_t count = 0;
-    for (ivm_view *other = engine->views; other; other = other->next) {
-        count += reads(root, (ivm__source){ .view = other });
-    }
-    view->views = ivm__allocate(&engine->memory, count * sizeof(ivm_view *));
-    if (!view->views) {
+    uint32_t scans = scans_count(root), count = 0, tables_count = 0;
+    ivm__source *sources = ivm__arena_allocate(&engine->arena, scans * sizeof *sources);
+    if (!sources) {
         return IVM_OUT_OF_MEMORY;
     }
-    view->views_count = count;
-    count = 0;
-    for (ivm_view *other = engine->views; other; other = other->next) {
-        if (reads(root, (ivm__source){ .view = other })) {
-            view->views[count++] = other;
+    ivm__source *end = scans_list(root, sources);
+    assert(scans > 0 && end == sources + scans);
+    (void)end;
+    qsort(sources, scans, sizeof *sources, source_compare);
+    for (uint32_t i = 0; i < scans; i++) {
+        if (count == 0 || source_id(&sources[count - 1]) != source_id(&sources[i])) {
+            tables_count += sources[i].table != NULL;
+            sources[count++] = sources[i];
         }
     }
-    assert(view->views_count == count);
+    view->tables = ivm__allocate(&engine->memory, tables_count * sizeof(ivm_table *));
+    view->views = ivm__allocate(&engine->memory, (count - tables_count) * sizeof(ivm_view *));
+    if (!view->tables || !view->views) {
+        ivm__release(&engine->memory, view->tables, tables_count * sizeof(ivm_table *));
+        ivm__release(&engine->memory, view->views, (count - tables_count) * sizeof(ivm_view *));
+        view->tables = NULL;
+        view->views = NULL;
+        return IVM_OUT_OF_MEMORY;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (sources[i].table) {
+            view->tables[view->tables_count++] = sources[i].table;
+        } else {
+            view->views[view->views_count++] = sources[i].view;
+        }
+    }
     return IVM_OK;
 }
 
@@ -205,19 +219,15 @@ static void view_publish(ivm_view *view)
     }
     view->program.result->overwrites = true;
     ivm__hops_publish(view);
-    ivm_view **last = &view->engine->views;
-    while (*last) {
-        last = &(*last)->next;
-    }
-    *last = view;
+    ivm__view_enlist(view);
     ivm__state_new(view->engine, view->published);
 }
 
-static ivm_status view_complete(ivm_view *view, ivm_error *error)
+static ivm_status view_complete(ivm_view *view, ivm__index_marks *marks, ivm_error *error)
 {
     ivm__node *root = view->planned->node;
-    if (name_columns(view, root) != IVM_OK || list_tables(view, root) != IVM_OK || list_used(view, root) != IVM_OK ||
-        list_views(view, root) != IVM_OK || (view->refresh == IVM_DEFERRED && ivm__pendings_make(view) != IVM_OK)) {
+    if (name_columns(view, root) != IVM_OK || list_sources(view, root) != IVM_OK || list_used(view, root) != IVM_OK ||
+        ivm__indexes_mark_read(view, marks) != IVM_OK || (view->refresh == IVM_DEFERRED && ivm__pendings_make(view) != IVM_OK)) {
         return ivm__fail_memory(error);
     }
     IVM_TRY(ivm__compile(view->engine, view->name, view->planned, &view->program, error));
@@ -236,9 +246,9 @@ static ivm_status tell_made(const ivm_view *view, ivm_error *error)
 }
 
 /* The last steps of making it; the names are judged behind an overflow of the plan. */
-static ivm_status view_finish(ivm_view *view, ivm_indexes indexes, const ivm__view_saved *saved, ivm_error *error)
+static ivm_status view_finish(ivm_view *view, ivm_indexes indexes, const ivm__view_saved *saved, ivm__index_marks *marks, ivm_error *error)
 {
-    IVM_TRY(view_complete(view, error));
+    IVM_TRY(view_complete(view, marks, error));
     IVM_TRY(check_names(view->engine, view->planned->node, error));
     IVM_TRY(ivm__transient_check(view, saved, error));
     IVM_TRY(indexes == IVM_INDEXES_EAGER ? ivm__view_prepare(view, error) : IVM_OK);
@@ -252,13 +262,14 @@ ivm_status ivm__view_declare(ivm_engine *engine, const char *name, const ivm_pla
 {
     ivm__node *root = NULL;
     ivm_view *made = NULL;
-    ivm__index **newest = NULL;
+    ivm__index_marks marks = { 0 };
     IVM_TRY(ivm__name_check(engine, name, error));
+    IVM_TRY(ivm__name_slots_reserve(engine) == IVM_OK ? IVM_OK : ivm__fail_memory(error));
     IVM_TRY(saved ? ivm__plan_check_saved(engine, plan, saved, &root, error) : ivm__plan_check(engine, plan, &root, error));
     if (view_start(engine, name, root, &made) != IVM_OK) {
         return ivm__fail_memory(error);
     }
-    if (keep_plan(made, plan) != IVM_OK || ivm__state_make(engine, made, NULL) != IVM_OK || ivm__indexes_mark(engine, &newest) != IVM_OK) {
+    if (keep_plan(made, plan) != IVM_OK || ivm__state_make(engine, made, NULL) != IVM_OK) {
         ivm__view_free(made);
         return ivm__fail_memory(error);
     }
@@ -267,10 +278,10 @@ ivm_status ivm__view_declare(ivm_engine *engine, const char *name, const ivm_pla
         made->changed = options->changed;
         made->changed_context = options->changed_context;
     }
-    ivm_status status = view_finish(made, options ? options->indexes : IVM_INDEXES_LAZY, saved, error);
+    ivm_status status = view_finish(made, options ? options->indexes : IVM_INDEXES_LAZY, saved, &marks, error);
     if (status != IVM_OK) {
         ivm__view_free(made);
-        ivm__indexes_back(engine, newest);
+        ivm__indexes_back(&marks);
         return status;
     }
     view_publish(made);
@@ -358,11 +369,7 @@ ivm_status ivm_view_drop(ivm_view *view, ivm_error *error)
         ivm__engine_leave(engine);
         return status;
     }
-    ivm_view **at = &engine->views;
-    while (*at != view) {
-        at = &(*at)->next;
-    }
-    *at = view->next;
+    ivm__view_delist(view);
     ivm__hops_retire(view);
     for (uint32_t i = 0; i < view->tables_count; i++) {
         assert(view->tables[i]->readers_count > 0);

@@ -128,12 +128,6 @@ const char *ivm__mask_state(const ivm__told_join *join, uint64_t mask, const cha
     return join->decision.options.skip_empty && (mask & join->decision.empty) ? "empty" : left;
 }
 
-const char *ivm__trust_word(ivm_trust trust)
-{
-    static const char *const words[] = { "rely", "enforced", "tracked" };
-    return words[trust];
-}
-
 const char *ivm__pruning_word(ivm_fk_pruning pruning)
 {
     static const char *const words[] = { "off", "batch", "row" };
@@ -302,7 +296,9 @@ static ivm_status decide_stated(ivm_view *view, const ivm_explain_options *optio
             IVM_TRY(ivm__edges_add(edges, graph, stated->facts[i]));
         }
     } else {
-        for (ivm_fact *fact = view->engine->facts; fact; fact = fact->next) {
+        ivm__graph_facts facts;
+        ivm__graph_facts_begin(graph, &facts);
+        for (ivm_fact *fact; (fact = ivm__graph_facts_next(&facts));) {
             IVM_TRY(ivm__edges_add(edges, graph, fact));
         }
     }

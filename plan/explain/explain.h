@@ -53,8 +53,6 @@ const char *ivm__join_column_name(const ivm__graph *graph, uint32_t column);
 uint32_t ivm__masks_run(const ivm__told_join *join, uint64_t masks[IVM__EXPLAIN_MASKS_MAX]);
 /* "pruned", "empty" or, of one that is neither, the word given. */
 const char *ivm__mask_state(const ivm__told_join *join, uint64_t mask, const char *left);
-/* "rely", "enforced" or "tracked". */
-const char *ivm__trust_word(ivm_trust trust);
 /* "off", "batch" or "row". */
 const char *ivm__pruning_word(ivm_fk_pruning pruning);
 

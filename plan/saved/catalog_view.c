@@ -110,7 +110,7 @@ static ivm_status headings_read(ivm__decode *decode, ivm__arena *arena, ivm__vie
     return decode->failed ? IVM_CORRUPT : IVM_OK;
 }
 
-static ivm_status hop_facts_read(ivm__decode *decode, const ivm_engine *engine, ivm__arena *arena, ivm__hop_facts *hop)
+static ivm_status hop_facts_read(ivm__decode *decode, ivm_engine *engine, ivm__arena *arena, ivm__hop_facts *hop)
 {
     uint32_t count = hop->count = ivm__decode_count(decode, 4);
     hop->facts = ivm__arena_allocate(arena, (count ? count : 1) * sizeof(ivm_fact *));
@@ -126,7 +126,7 @@ static ivm_status hop_facts_read(ivm__decode *decode, const ivm_engine *engine, 
     return decode->failed ? IVM_CORRUPT : IVM_OK;
 }
 
-static ivm_status hops_read(ivm__decode *decode, const ivm_engine *engine, ivm__arena *arena, ivm__view_saved *saved)
+static ivm_status hops_read(ivm__decode *decode, ivm_engine *engine, ivm__arena *arena, ivm__view_saved *saved)
 {
     uint32_t count = saved->hops_count = ivm__decode_count(decode, 4);
     saved->hops = ivm__arena_allocate(arena, (count ? count : 1) * sizeof *saved->hops);

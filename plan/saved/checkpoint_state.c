@@ -24,10 +24,21 @@ static uint32_t clock_of(const ivm_view *view)
     return count;
 }
 
-static uint32_t since_of(const ivm_fact *fact)
+/* The first deferred view; NULL: there is none. */
+static const ivm_view *deferred_first(const ivm_engine *engine)
 {
-    uint32_t since = facts_count(fact->engine) + 1;
-    for (const ivm_view *view = fact->engine->views; view; view = view->next) {
+    const ivm_view *view = engine->views;
+    while (view && view->refresh != IVM_DEFERRED) {
+        view = view->next;
+    }
+    return view;
+}
+
+/* `none`: what it is where no deferred view is older. */
+static uint32_t since_of(const ivm_fact *fact, uint32_t none, const ivm_view *deferred)
+{
+    uint32_t since = none;
+    for (const ivm_view *view = deferred; view; view = view->next) {
         if (view->refresh == IVM_DEFERRED && fact->since <= view->clock) {
             uint32_t clock = clock_of(view);
             since = clock < since ? clock : since;
@@ -38,9 +49,11 @@ static uint32_t since_of(const ivm_fact *fact)
 
 void ivm__state_code(ivm__code *code, const ivm_engine *engine)
 {
-    ivm__code_number(code, facts_count(engine) + 1, 4);
+    uint32_t none = facts_count(engine) + 1;
+    const ivm_view *deferred = deferred_first(engine);
+    ivm__code_number(code, none, 4);
     for (const ivm_fact *fact = engine->facts; fact; fact = fact->next) {
-        ivm__code_number(code, since_of(fact), 4);
+        ivm__code_number(code, since_of(fact, none, deferred), 4);
     }
     for (const ivm_view *view = engine->views; view; view = view->next) {
         if (view->refresh == IVM_DEFERRED) {
@@ -78,15 +91,16 @@ static bool is_normal(const ivm__state *state, const ivm_engine *engine)
     bool normal = true;
     for (const ivm_view *view = engine->views; view; view = view->next, nth++) {
         uint32_t count = 0;
-        for (uint32_t f = 0; f < facts; f++) {
+        for (uint32_t f = 0; view->refresh == IVM_DEFERRED && f < facts; f++) {
             count += state->since[f] <= state->clock[nth];
         }
         normal &= view->refresh != IVM_DEFERRED || state->clock[nth] == facts + 1 || state->clock[nth] == count;
     }
+    const ivm_view *views = deferred_first(engine) ? engine->views : NULL;
     for (uint32_t f = 0; f < facts; f++) {
         uint32_t least = facts + 1;
         nth = 0;
-        for (const ivm_view *view = engine->views; view; view = view->next, nth++) {
+        for (const ivm_view *view = views; view; view = view->next, nth++) {
             bool uses = view->refresh == IVM_DEFERRED && state->since[f] <= state->clock[nth];
             least = uses && state->clock[nth] < least ? state->clock[nth] : least;
         }

@@ -29,12 +29,16 @@ static void catalog_exchange(ivm_restoring *it)
     ivm_table *tables = engine->tables;
     ivm_fact *facts = engine->facts;
     ivm_view *views = engine->views;
+    ivm__name_slots names = engine->names;
     engine->tables = it->tables;
     engine->facts = it->facts;
     engine->views = it->views;
+    engine->names = it->names;
+    engine->ordinals = (ivm__ordinals){ 0 };
     it->tables = tables;
     it->facts = facts;
     it->views = views;
+    it->names = names;
 }
 
 static ivm_status enter(ivm_restoring *it, ivm_error *error)

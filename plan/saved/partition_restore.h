@@ -14,12 +14,13 @@ struct ivm_restoring {
     bool *came;            /* by table: it is transient and has changed */
     ivm__table_rows *none; /* by table: of a transient one, no rows; NULL until all are */
     bool begun;            /* the catalog is known */
-    bool declared;         /* it was made from the shared stream; between calls it is in the three lists below */
+    bool declared;         /* it was made from the shared stream; between calls it is in the lists and names below */
     bool shared, failed;   /* the shared stream was read; a stream could not be */
     uint64_t fingerprint;  /* of the catalog */
     ivm_table *tables;
     ivm_fact *facts;
     ivm_view *views;
+    ivm__name_slots names;
     uint8_t read[IVM_PARTITIONS_MAX / 8]; /* a bit a partition */
 };
 

@@ -55,14 +55,7 @@ static ivm_status tracks_read(restoring *it)
 /* How the rows of a source will be laid out. */
 static ivm__layout *source_layout(const restoring *it, ivm__source source)
 {
-    uint32_t nth = 0;
-    if (source.table) {
-        return source.table->store.layout;
-    }
-    for (const ivm_view *view = it->engine->views; view != source.view; view = view->next) {
-        nth++;
-    }
-    return it->beside.views[nth].program.result->layout;
+    return source.table ? source.table->store.layout : it->beside.views[ivm__view_ordinal(source.view)].program.result->layout;
 }
 
 static ivm_status pending_read(restoring *it)
@@ -77,6 +70,19 @@ static ivm_status pending_read(restoring *it)
         }
     }
     return IVM_OK;
+}
+
+/* Whether anything that is pending of a table stands apart from it. */
+static bool late_any(const restoring *it)
+{
+    uint32_t nth = 0;
+    bool any = false;
+    for (const ivm_view *view = it->engine->views; view && !any; view = view->next, nth++) {
+        for (uint32_t i = 0; i < ivm__pendings_count(view); i++) {
+            any |= it->beside.views[nth].pending[i].source.table && it->beside.views[nth].pending[i].apart;
+        }
+    }
+    return any;
 }
 
 /* What is pending of the table; there is room for each view's. Returns how many. */
@@ -101,8 +107,9 @@ static ivm_status tables_read(restoring *it)
     if (!late) {
         return ivm__fail_memory(it->error);
     }
+    bool any = late_any(it);
     for (const ivm_table *table = it->engine->tables; table; table = table->next, nth++) {
-        uint32_t count = late_list(it, table, late);
+        uint32_t count = any ? late_list(it, table, late) : 0;
         IVM_TRY(ivm__block_reader_begin(&it->reader, (ivm__section){ IVM__SECTION_ROWS, nth, 0 }));
         IVM_TRY(ivm__section_end(&it->reader, ivm__table_load(table, &it->step, &it->reader.feed, late, count, &it->beside.tables[nth])));
     }

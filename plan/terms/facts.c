@@ -70,6 +70,41 @@ ivm_status ivm__edges_add(ivm__edges *edges, const ivm__graph *graph, ivm_fact *
     return IVM_OK;
 }
 
+static bool is_first_of_table(const ivm__graph *graph, uint32_t leaf)
+{
+    bool first = graph->leaves[leaf].table != NULL;
+    for (uint32_t i = 0; first && i < leaf; i++) {
+        first = graph->leaves[i].table != graph->leaves[leaf].table;
+    }
+    return first;
+}
+
+void ivm__graph_facts_begin(const ivm__graph *graph, ivm__graph_facts *facts)
+{
+    facts->count = 0;
+    for (uint32_t i = 0; i < graph->leaves_count; i++) {
+        if (is_first_of_table(graph, i) && graph->leaves[i].table->facts) {
+            facts->next[facts->count++] = graph->leaves[i].table->facts;
+        }
+    }
+}
+
+ivm_fact *ivm__graph_facts_next(ivm__graph_facts *facts)
+{
+    uint32_t oldest = UINT32_MAX;
+    for (uint32_t i = 0; i < facts->count; i++) {
+        if (facts->next[i] && (oldest == UINT32_MAX || facts->next[i]->id < facts->next[oldest]->id)) {
+            oldest = i;
+        }
+    }
+    if (oldest == UINT32_MAX) {
+        return NULL;
+    }
+    ivm_fact *fact = facts->next[oldest];
+    facts->next[oldest] = fact->next_of_child;
+    return fact;
+}
+
 bool ivm__fact_leads(const ivm__graph *graph, const ivm_fact *fact, uint32_t child, uint32_t parent)
 {
     const ivm__graph_leaf *from = &graph->leaves[child], *to = &graph->leaves[parent];

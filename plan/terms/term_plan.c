@@ -21,7 +21,9 @@ static ivm_status refresh_edges(ivm__term_plan *plan, uint64_t since)
     edges->count = edges->pairs_count = 0;
     plan->rounds.known = false;
     ivm__decided_clear(plan->decided);
-    for (ivm_fact *fact = plan->engine->facts; fact; fact = fact->next) {
+    ivm__graph_facts facts;
+    ivm__graph_facts_begin(plan->graph, &facts);
+    for (ivm_fact *fact; (fact = ivm__graph_facts_next(&facts));) {
         newest = fact->since > newest ? fact->since : newest;
         if (fact->since <= since) {
             IVM_TRY(ivm__edges_add(edges, plan->graph, fact));

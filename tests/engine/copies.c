@@ -333,22 +333,15 @@ ivm_status copies_create(ivm_engine *engine, const char *name, ivm_refresh refre
     }
     view->id = ++engine->ids;
     readers_count(view, 1);
-    ivm_view **last = &engine->views;
-    while (*last) {
-        last = &(*last)->next;
-    }
-    *last = *made = view;
+    ivm__view_enlist(view);
+    *made = view;
     return IVM_OK;
 }
 
 void copies_drop(ivm_view *view)
 {
-    ivm_view **at = &view->engine->views;
     assert(view->readers_count == 0);
-    while (*at != view) {
-        at = &(*at)->next;
-    }
-    *at = view->next;
+    ivm__view_delist(view);
     readers_count(view, -1);
     ivm__view_free(view);
 }

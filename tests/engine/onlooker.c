@@ -58,10 +58,6 @@ ivm_view *onlooker_make(ivm_engine *engine, const char *name, ivm_refresh refres
     if (refresh == IVM_DEFERRED) {
         cr_assert_eq(ivm__pendings_make(view), IVM_OK);
     }
-    ivm_view **last = &engine->views;
-    while (*last) {
-        last = &(*last)->next;
-    }
-    *last = view;
+    ivm__view_enlist(view);
     return view;
 }

@@ -194,11 +194,32 @@ static bool is_key(const naive_table *table, const naive_fact *fact)
     return all;
 }
 
+/* Whether another fact pairs the same columns and is trusted in another way. */
+static bool fact_stands(const naive_database *database, const naive_fact *fact)
+{
+    for (size_t i = 0; i < database->facts_count; i++) {
+        const naive_fact *other = &database->facts[i];
+        size_t found = 0;
+        for (size_t a = 0; a < fact->count * other->count; a++) {
+            size_t at = a / other->count, by = a % other->count;
+            found += fact->child_ids[at] == other->child_ids[by] && fact->parent_ids[at] == other->parent_ids[by];
+        }
+        if (strcmp(fact->child, other->child) == 0 && strcmp(fact->parent, other->parent) == 0 && found == fact->count &&
+            other->trust != fact->trust) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static ivm_status fact_check(const naive_database *database, const naive_table *child, const naive_table *parent, const naive_fact *fact)
 {
     naive_relation orphans;
     if (!fact->count || !is_key(parent, fact)) {
         return IVM_INVALID_ARGUMENT;
+    }
+    if (fact_stands(database, fact)) {
+        return IVM_ALREADY_EXISTS;
     }
     if (fact->trust == IVM_ENFORCED && child->allow_negative) {
         return IVM_INVALID_ARGUMENT;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "checkpoint_case.h"
 #include "utf8.h"
@@ -403,6 +404,63 @@ Test(plan_limits, depth_of_views_over_views)
 }
 
 /* ---- Names and texts --------------------------------------------------------------------------------------------------------------------------------------- */
+
+static double seconds_used(void)
+{
+    struct timespec now;
+    cr_assert_eq(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), 0);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Tables that refer to the one before, and a view of each that joins the two. */
+static double chain_made(fixture *it, uint32_t first, uint32_t end)
+{
+    double began = seconds_used();
+    for (uint32_t i = first; i < end; i++) {
+        static const ivm_column_definition columns[] = { { "k", IVM_INT64, true }, { "up", IVM_INT64, false } };
+        ivm_table_options options = { .version = 1, .columns = columns, .columns_count = 2, .key = "k" };
+        ivm_table *table, *above;
+        ivm_view *view;
+        cr_assert_eq(ivm_table_create(it->engine, name_of("t%u", i, 0), &options, &table, &it->error), IVM_OK);
+        cr_assert_eq(ivm_table_find(it->engine, name_of("t%u", i ? i - 1 : 0, 0), &above, &it->error), IVM_OK);
+        cr_assert_eq(ivm_foreign_key_declare(table, "up", above, "k", IVM_RELY, NULL, &it->error), IVM_OK);
+        ivm_plan *plan = ivm_plan_join(ivm_plan_scan(table, "a"), ivm_plan_scan(above, "b"), "a.up = b.k");
+        plan = ivm_plan_project(plan, "a.k");
+        cr_assert_eq(ivm_view_create(it->engine, name_of("v%u", i, 0), plan, NULL, &view, &it->error), IVM_OK, "%s", it->error.message);
+    }
+    return seconds_used() - began;
+}
+
+static double chain_dropped(fixture *it, uint32_t first, uint32_t end)
+{
+    double began = seconds_used();
+    for (uint32_t i = end; i-- > first;) {
+        ivm_table *table;
+        ivm_view *view;
+        cr_assert_eq(ivm_view_find(it->engine, name_of("v%u", i, 0), &view, &it->error), IVM_OK);
+        cr_assert_eq(ivm_view_drop(view, &it->error), IVM_OK);
+        cr_assert_eq(ivm_table_find(it->engine, name_of("t%u", i, 0), &table, &it->error), IVM_OK);
+        cr_assert_eq(ivm_table_drop(table, &it->error), IVM_OK);
+    }
+    return seconds_used() - began;
+}
+
+/* Not a limit: making and dropping takes no time that grows with what there is. Lists that were walked made the ratio some 20. */
+Test(plan_limits, a_catalog_of_thousands, .timeout = 300)
+{
+    enum { FEW = 400, MANY = 8000 };
+    fixture it;
+    fixture_open(&it);
+    double few = chain_made(&it, 0, FEW);
+    (void)chain_made(&it, FEW, MANY - FEW);
+    double many = chain_made(&it, MANY - FEW, MANY);
+    cr_expect_lt(many, 5 * few, "made: %.4f s, %.4f s", few, many);
+    double dropped = chain_dropped(&it, MANY - FEW, MANY);
+    (void)chain_dropped(&it, FEW, MANY - FEW);
+    few = chain_dropped(&it, 0, FEW);
+    cr_expect_lt(dropped, 5 * few, "dropped: %.4f s, %.4f s", few, dropped);
+    fixture_close(&it);
+}
 
 Test(plan_limits, names_in_plans_are_utf8)
 {

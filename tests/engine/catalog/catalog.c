@@ -226,13 +226,65 @@ Test(engine_catalog, a_table_that_is_read_is_not_dropped)
     ivm_table *table = make("t", "a");
     ivm_view view = { .engine = engine, .name = (char *)"totals", .tables = &table, .tables_count = 1 };
     table->readers_count = 1;
-    engine->views = &view;
+    ivm__view_enlist(&view);
     failed(ivm_table_drop(table, &error), IVM_IN_USE, "totals");
     cr_assert_eq(ivm_table_find(engine, "t", &table, &error), IVM_OK);
     ivm_table_options options = { .columns = four, .columns_count = 4 };
     refuses("totals", &options, IVM_ALREADY_EXISTS, "view totals");
-    engine->views = NULL;
+    ivm__view_delist(&view);
     table->readers_count = 0;
+}
+
+/* Names are found and lists in order whatever comes and goes; once all is gone nothing is kept of them. */
+Test(engine_catalog, many_tables_come_and_go)
+{
+    enum { MANY = 300 };
+    ivm_table *tables[MANY] = { NULL };
+    uint64_t random = 7;
+    int64_t blocks = allocator.blocks;
+    char name[16];
+    for (int round = 0; round < 4000; round++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        uint32_t at = (uint32_t)(random >> 33) % MANY;
+        snprintf(name, sizeof name, "t%u", at);
+        if (tables[at]) {
+            cr_assert_eq(ivm_table_drop(tables[at], &error), IVM_OK);
+            tables[at] = NULL;
+        } else {
+            tables[at] = make(name, "a");
+        }
+        ivm_table *found = NULL;
+        cr_assert_eq(ivm_table_find(engine, name, &found, &error), tables[at] ? IVM_OK : IVM_UNKNOWN_TABLE);
+        cr_assert_eq(found, tables[at]);
+    }
+    uint64_t id = 0;
+    uint32_t count = 0;
+    for (ivm_table *table = engine->tables; table; table = table->next, count++) {
+        cr_assert_gt(table->id, id);
+        id = table->id;
+    }
+    for (uint32_t i = 0; i < MANY; i++) {
+        count -= tables[i] != NULL;
+        cr_assert(!tables[i] || ivm_table_drop(tables[i], &error) == IVM_OK);
+    }
+    cr_assert(count == 0 && !engine->tables && allocator.blocks == blocks);
+}
+
+Test(engine_catalog, memory_failing_for_names_leaves_them)
+{
+    ivm_table *table = NULL;
+    ivm_table_options options = { .columns = four, .columns_count = 4 };
+    char name[16];
+    for (uint32_t i = 0; i < 70; i++) {
+        snprintf(name, sizeof name, "t%u", i);
+        test_allocator_arm(&allocator, 1);
+        cr_assert_eq(ivm_table_create(engine, name, &options, &table, &error), IVM_OUT_OF_MEMORY);
+        cr_assert(test_allocator_disarm(&allocator));
+        cr_assert_eq(ivm_table_find(engine, name, &table, &error), IVM_UNKNOWN_TABLE);
+        (void)make(name, NULL);
+        snprintf(name, sizeof name, "t%u", i / 2);
+        cr_assert_eq(ivm_table_find(engine, name, &table, &error), IVM_OK);
+    }
 }
 
 /* ---- Foreign keys -------------------------------------------------------------------------------------------------------------------- */
@@ -285,6 +337,36 @@ Test(engine_catalog, facts_of_no_trust_or_table_are_refused)
     failed(ivm_foreign_key_declare(NULL, "d", parent, "a", IVM_RELY, &fact, &error), IVM_INVALID_ARGUMENT, "two tables");
     failed(ivm_foreign_key_remove(NULL, &error), IVM_INVALID_ARGUMENT, "foreign_key_remove");
     cr_assert(!fact && !engine->facts && allocator.blocks == blocks);
+}
+
+static void declares(const char *columns, const char *parent_columns, ivm_trust trust, const char *part)
+{
+    int64_t blocks = allocator.blocks;
+    ivm_fact *fact = NULL;
+    ivm_status status = ivm_foreign_key_declare(child, columns, parent, parent_columns, trust, &fact, &error);
+    if (part) {
+        failed(status, IVM_ALREADY_EXISTS, part);
+        cr_assert(!fact && allocator.blocks == blocks);
+    } else {
+        cr_assert_eq(status, IVM_OK, "%s", error.message);
+    }
+}
+
+Test(engine_catalog, a_fact_is_trusted_in_one_way)
+{
+    child = make("c", NULL);
+    parent = make("p", "a, c");
+    declares("c, d", "c, a", IVM_TRACKED, NULL);
+    declares("c, d", "c, a", IVM_RELY, "the foreign key of c (d, c) to p is there as tracked already, and cannot be rely too");
+    declares("d, c", "a, c", IVM_ENFORCED, "is there as tracked already, and cannot be enforced too");
+    declares("d, c", "a, c", IVM_TRACKED, NULL);
+    declares("a, c", "a, c", IVM_RELY, NULL);
+    parent = make("q", "a, c");
+    declares("d, c", "a, c", IVM_ENFORCED, NULL);
+    cr_assert_eq(ivm_foreign_key_remove(engine->facts, &error), IVM_OK);
+    cr_assert_eq(ivm_foreign_key_remove(engine->facts, &error), IVM_OK);
+    parent = engine->tables->next;
+    declares("c, d", "c, a", IVM_RELY, NULL);
 }
 
 Test(engine_catalog, facts_of_two_engines_do_not_mix)

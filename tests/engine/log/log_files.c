@@ -322,6 +322,68 @@ Test(engine_log_files, a_checkpoint_is_ended_while_records_are_appended)
     place_deinit(&at);
 }
 
+static void file_put(const place *at, const char *name)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", at->path, name);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fclose(file);
+}
+
+static bool file_take(const place *at, const char *name)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", at->path, name);
+    return unlink(path) == 0;
+}
+
+Test(engine_log_files, no_log_is_begun_among_the_files_of_others)
+{
+    place at;
+    ivm__log *log = NULL;
+    uint64_t count;
+    place_init(&at);
+    cr_assert_eq(mkdir(at.path, 0700), 0);
+    file_put(&at, "thesis.tex");
+    file_put(&at, "log-0000000000000000.bak");
+    cr_assert_eq(opened(&at, 0, &log, &count), IVM_INVALID_ARGUMENT);
+    cr_assert_not_null(strstr(at.error.message, "log-0000000000000000.bak is in "), "%s", at.error.message);
+    cr_assert_not_null(strstr(at.error.message, at.path), "%s", at.error.message);
+    cr_assert_null(log);
+    cr_assert(file_take(&at, "log-0000000000000000.bak"));
+    cr_assert_not(file_take(&at, "lock"), "nothing is left there");
+    file_put(&at, "lock");
+    cr_assert_eq(opened(&at, 0, &log, &count), IVM_INVALID_ARGUMENT);
+    cr_assert_not_null(strstr(at.error.message, "thesis.tex is in "), "%s", at.error.message);
+    cr_assert(file_take(&at, "lock"), "it was there before");
+    cr_assert(file_take(&at, "thesis.tex"));
+    cr_assert_eq(rmdir(at.path), 0, "nothing else is");
+    place_deinit(&at);
+}
+
+Test(engine_log_files, a_first_opening_that_was_cut_short_is_begun_again)
+{
+    place at;
+    ivm__log *log = NULL;
+    uint64_t count;
+    place_init(&at);
+    cr_assert_eq(mkdir(at.path, 0700), 0);
+    file_put(&at, "lock");
+    file_put(&at, "log-0000000000000000");
+    file_put(&at, "log-0000000000000000.new");
+    file_put(&at, "checkpoint-0000000000000000.new");
+    cr_assert_eq(opened(&at, 0, &log, &count), IVM_OK, "%s", at.error.message);
+    cr_assert_eq(append(log, 0, &at.error), IVM_OK);
+    ivm__log_close(log);
+    file_put(&at, "remarks.txt");
+    cr_assert_eq(opened(&at, 0, &log, &count), IVM_OK, "what lies beside a log is left alone");
+    cr_assert_eq(count, 1);
+    ivm__log_close(log);
+    cr_assert(file_take(&at, "remarks.txt"));
+    place_deinit(&at);
+}
+
 Test(engine_log_files, names)
 {
     static const char *const wrong[] = { "",

@@ -64,7 +64,7 @@ Test(plan_json, scans)
 Test(plan_json, filters_and_projects)
 {
     ivm_plan *plan = reads("{'op': 'project', 'input': {'op': 'filter', 'input': " T ", 'where': ['and', 'p', true]},"
-                           " 'columns': ['t.a', {'as': 'b', 'expr': 'c'}], 'note': 'passed over'}");
+                           " 'columns': ['t.a', {'as': 'b', 'expr': 'c'}]}");
     cr_expect_eq(plan->op, IVM__PLAN_PROJECT);
     cr_assert_eq(plan->columns_count, (size_t)2);
     cr_expect_null(plan->columns[0].name);
@@ -350,7 +350,9 @@ Test(plan_json, joins_sets_and_top_k_that_are_none)
         snprintf(json, sizeof json, "{'op': '%s', 'inputs': [" T "]}", sets[i]);
         refuses(json, IVM_INVALID_PLAN, "two inputs");
         snprintf(json, sizeof json, "{'op': '%s', 'input': " T "}", sets[i]);
-        refuses(json, IVM_INVALID_PLAN, "inputs");
+        refuses(json, IVM_INVALID_PLAN, "no member \"input\"");
+        snprintf(json, sizeof json, "{'op': '%s'}", sets[i]);
+        refuses(json, IVM_INVALID_PLAN, "\"inputs\" is missing");
     }
     refuses("{'op': 'distinct'}", IVM_INVALID_PLAN, "input");
     refuses("{'op': 'top_k', 'order_by': ['a'], 'limit': 1}", IVM_INVALID_PLAN, "input");
@@ -366,6 +368,37 @@ Test(plan_json, joins_sets_and_top_k_that_are_none)
     refuses("{'op': 'top_k', 'input': " T ", 'limit': 1, 'order_by': ['a', []]}", IVM_INVALID_PLAN, "function");
     refuses("{'op': 'top_k', 'input': " T ", 'limit': 1, 'order_by': [{'expr': 'a', 'nulls': 'middle'}]}", IVM_INVALID_PLAN, "nulls");
     refuses("{'op': 'top_k', 'input': " T ", 'limit': 1, 'order_by': [{'expr': 'a', 'nulls': 5}]}", IVM_INVALID_PLAN, "nulls");
+}
+
+/* A misspelled member that may be missing would give another view. */
+Test(plan_json, members_that_no_operator_has)
+{
+    static const char *const sets[] = { "union_all", "union", "except_all", "except", "intersect_all", "intersect" };
+    char json[256], part[64];
+    refuses("{'op': 'aggregate', 'input': " T ", 'grup_by': ['a']}", IVM_INVALID_PLAN, "aggregate has no member \"grup_by\"");
+    refuses("{'op': 'aggregate', 'input': " T ", 'aggregates': [{'as': 'n', 'fn': 'count', 'were': 'p'}]}", IVM_INVALID_PLAN,
+            "aggregate has no member \"were\"");
+    refuses("{'op': 'aggregate', 'input': " T ", 'group_by': [{'as': 'n', 'expr': 'a', 'fn': 'sum'}]}", IVM_INVALID_PLAN,
+            "aggregate has no member \"fn\"");
+    refuses("{'op': 'project', 'input': " T ", 'columns': [{'as': 'n', 'expr': 'a', 'type': 'int64'}]}", IVM_INVALID_PLAN,
+            "project has no member \"type\"");
+    refuses("{'op': 'project', 'input': " T ", 'columns': ['a'], 'where': 'p'}", IVM_INVALID_PLAN, "project has no member \"where\"");
+    refuses("{'op': 'join', 'inputs': [" T ", " U "], 'On': [['a', 'b']]}", IVM_INVALID_PLAN, "join has no member \"On\"");
+    refuses("{'op': 'filter', 'input': " T ", 'wher': 'p'}", IVM_INVALID_PLAN, "filter has no member \"wher\"");
+    refuses("{'op': 'scan', 'table': 't', 'alias': 'u'}", IVM_INVALID_PLAN, "scan has no member \"alias\"");
+    refuses("{'op': 'scan', 'table': 't', 'op table': 'u'}", IVM_INVALID_PLAN, "scan has no member \"op table\"");
+    refuses("{'op': 'scan', 'table': 't', '': 'u'}", IVM_INVALID_PLAN, "scan has no member \"\"");
+    refuses("{'op': 'scan', 'table': 't', '#': 'a remark'}", IVM_INVALID_PLAN, "scan has no member \"#\"");
+    refuses("{'op': 'distinct', 'input': {'op': 'scan', 'table': 't', 'a_name_of_thirty_bytes_and_more': 1}}", IVM_INVALID_PLAN,
+            "scan has no member \"a_name_of_thirty_bytes_and_more\"");
+    refuses("{'op': 'top_k', 'input': " T ", 'limit': 1, 'order_by': [], 'ofset': 1}", IVM_INVALID_PLAN, "top_k has no member \"ofset\"");
+    refuses("{'op': 'top_k', 'input': " T ", 'limit': 1, 'order_by': [{'expr': 'a', 'dsc': true}]}", IVM_INVALID_PLAN,
+            "top_k has no member \"dsc\"");
+    for (int i = 0; i < 6; i++) {
+        snprintf(json, sizeof json, "{'op': '%s', 'inputs': [" T ", " U "], 'on': []}", sets[i]);
+        snprintf(part, sizeof part, "%s has no member \"on\"", sets[i]);
+        refuses(json, IVM_INVALID_PLAN, part);
+    }
 }
 
 Test(plan_json, arguments_are_checked)
