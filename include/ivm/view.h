@@ -166,7 +166,7 @@ typedef struct ivm_explain_options {
 /* How the view's inner joins (outer, semi and anti joins are steps of their own and not told of) were brought up to date in the last push that went
  * through (`stated` NULL) or would be from stated facts: leaves, pruning, facts and how far they are believed, skip mask, counts of masks
  * (computed, never enumerated), each mask as pruned, empty or left for up to six leaves and beyond that the first 64 that are left, rule and how
- * many terms it runs, readings and probe order of each term; the text ends with what its words mean.
+ * many terms it runs, the rows that these probed for and found, readings and probe order of each term; facts that prune nothing, and why; the text ends with what its words mean.
  *
  * JSON: {"view": name, "stated": bool, "pushed": bool, "joins": [join ...]}, joins in reading order, each
  *   {"inputs": n, "leaves": [{"leaf", "name", "table", "columns", "delta": "unchanged"|"insert_only"|"mixed",
