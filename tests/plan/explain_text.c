@@ -162,6 +162,21 @@ Test(plan_explain_text, a_fact_declared_since_is_told_unused_until_the_next_push
     unused(view, &(ivm_explain_options){ .version = 1 }, NULL, NULL);
 }
 
+/* A refresh starts from the state of the one before: a fact that was declared while rows waited is not used for them. */
+Test(plan_explain_text, a_fact_declared_while_rows_wait_is_told_unused_after_the_refresh)
+{
+    ivm_plan *join = ivm_plan_join(scan_of("day", "d"), scan_of("product", "p"), "d.week = p.id");
+    ivm_view_options options = { .refresh = IVM_DEFERRED };
+    ivm_view *view = fixture_make_with(&shop, "waits", ivm_plan_count(ivm_plan_aggregate(join, NULL), "n"), &options);
+    push(product, IVM_INSERT, "1,ax");
+    declare(day, "week", product);
+    cr_assert_eq(ivm_refresh_view(view, NULL, &shop.error), IVM_OK, "%s", shop.error.message);
+    unused(view, NULL, "not_in_force", ": declared after the state that the last push started from\n");
+    push(product, IVM_INSERT, "2,saw");
+    cr_assert_eq(ivm_refresh_view(view, NULL, &shop.error), IVM_OK, "%s", shop.error.message);
+    unused(view, NULL, NULL, NULL);
+}
+
 Test(plan_explain_text, before_the_first_push_and_without_pruning_no_fact_is_used)
 {
     char *text = explain(star, NULL, IVM_EXPLAIN_TEXT);
