@@ -192,14 +192,25 @@ void ivm__probe_orders_free(ivm__graph *graph);
 
 /* ---- Facts over leaves (plan/terms/facts.c): which leaf refers to which ------------------------------------------------------------------- */
 
+/* Whether a step uses a fact from one leaf to another, and why it does not. What is not told here of an edge explain finds by the fact having none. */
+typedef enum ivm__fact_use {
+    IVM__FACT_USED,
+    IVM__FACT_ELSEWHERE, /* a leaf does not repeat the rows of the fact's table */
+    IVM__FACT_CONCEALED, /* a leaf does not pass on a column of the fact as it is */
+    IVM__FACT_APART,     /* the join does not equate a pair of its columns */
+    IVM__FACT_WITHIN,    /* it leads from a table to itself, and pruning is by batch */
+    IVM__FACT_AWAITED    /* by batch: a child row of the state before waits for a parent that comes */
+} ivm__fact_use;
+
 typedef struct ivm__edge {
     uint32_t child, parent;            /* leaves */
     uint32_t pairs_first, pairs_count; /* the equated columns, among the edges' pairs */
     ivm_fact *fact;                    /* while no fact changes */
+    uint64_t fact_id;                  /* of a declared one: no two have the same */
     ivm_trust trust;                   /* the fact's, for as long as explain tells of the edge */
     bool within;                       /* the fact leads from a table to itself: not for pruning by batch */
-    bool unused;                       /* in the step under way: awaited by child rows of the state before */
-    bool unused_told;                  /* in the step that explain tells of: the last committed, or the one stated */
+    uint8_t unused;                    /* in the step under way: ivm__fact_use, 0 where it is used */
+    uint8_t unused_told;               /* in the step that explain tells of: the last committed, or the one stated */
 } ivm__edge;
 
 typedef struct ivm__edges {
@@ -221,6 +232,8 @@ ivm_fact *ivm__graph_facts_next(ivm__graph_facts *facts);
 ivm_status ivm__edges_add(ivm__edges *edges, const ivm__graph *graph, ivm_fact *fact) IVM_MUST_CHECK;
 /* Whether the fact leads from the one leaf to the other. */
 bool ivm__fact_leads(const ivm__graph *graph, const ivm_fact *fact, uint32_t child, uint32_t parent);
+/* Why it does not: elsewhere, or the first of its columns that is concealed or apart. IVM__FACT_USED: it does. */
+ivm__fact_use ivm__fact_miss(const ivm__graph *graph, const ivm_fact *fact, uint32_t child, uint32_t parent, uint32_t *column);
 void ivm__edges_free(ivm__edges *edges, ivm__memory *memory); /* empty after */
 
 /* ---- Pruning by row (plan/terms/prune.c) --------------------------------------------------------------------------------------------------- */
@@ -258,6 +271,8 @@ ivm_status ivm__view_fill(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
  * choice its lowest leaf stays outside. Edges that are unused are none. Bit i of insert_only: leaf i's table has no negative row, or, by row, rows
  * that can be set aside. */
 uint64_t ivm__skip_mask(uint32_t leaves_count, const ivm__edge *edges, uint32_t edges_count, uint64_t insert_only);
+/* The leaves that cycles keep outside such a skip mask, by the edges that explain tells of. */
+uint64_t ivm__skip_entries(uint64_t skip, const ivm__edge *edges, uint32_t edges_count, uint64_t insert_only);
 
 /* How many masks there are of each kind; computed, never enumerated. `all` = 2^n - 1. */
 typedef struct ivm__mask_counts {
@@ -275,6 +290,7 @@ typedef struct ivm__decision {
     ivm__mask_counts counts;
     bool telescoping;
     double estimate_mobius, estimate_telescoping; /* probes */
+    uint64_t rows_probed, rows_matched;           /* in the step, once it is committed */
     uint32_t order_count;
     double cost[IVM_JOIN_LEAVES_MAX];    /* probes of a term that this leaf drives; 0 where it has none */
     uint32_t order[IVM_JOIN_LEAVES_MAX]; /* telescoping: the leaves that have a term, each read as cur by those after it */
@@ -287,6 +303,9 @@ ivm_planner_options ivm__term_options(const ivm__graph *graph, const ivm_planner
  * say themselves what is set aside. */
 void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *options, const ivm__edges *edges, const ivm__leaf_delta *leaves,
                       uint64_t empty, bool initial, ivm__decision *decision);
+/* The leaves that facts could skip or set rows aside of, were it not for a cycle: of the decision of a step that was run, by the edges that explain
+ * tells of. */
+uint64_t ivm__decision_entries(const ivm__graph *graph, const ivm__edges *edges, const ivm__decision *decision);
 /* The rows that estimates take the leaf to have. */
 uint64_t ivm__leaf_rows(const ivm__graph *graph, const ivm__leaf_delta *leaves, uint32_t leaf);
 /* The terms of a decision one by one: *next 0 at first; false at the end. */

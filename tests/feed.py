@@ -89,11 +89,11 @@ def feldera():
          [("totals", {"name": "apple", "total": "12.15"})], ["0 bad"])
     told("by key", PRODUCT + scan("product"), lines_of({"insert": {"id": 1, "name": "a"}}, {"insert": {"id": 1, "name": "b"}},
                                                        {"insert": {"id": 2, "name": "c"}}, {"delete": {"id": 2}}, {"delete": {"id": 3}}), 0,
-         [("all_product", {"id": 1, "name": "b"})], ["0 bad, 1 deletions of what was not there"], "--batch", "2")
+         [("all_product", {"id": 1, "name": "b"})], ["0 bad, 1 deletion of keys that were not there"], "--batch", "2")
     told("the option names the table", SHOP + scan("product"), lines_of({"insert": {"id": 1, "name": "a"}}), 0,
          [("all_product", {"id": 1, "name": "a"})], [], "--table", "product", "--view", "all_product")
     told("nothing else than changes", PRODUCT + scan("product"), lines_of(*[{"insert": {"id": 1, "name": "a"}}] * 5), 0,
-         [("all_product", {"id": 1, "name": "a"})], ["1 changes written"], "--batch", "1")
+         [("all_product", {"id": 1, "name": "a"})], ["1 change written"], "--batch", "1")
     twice = '{"table": {"name": "b", "columns": [["x", "int64"]]}}\n' + scan("b")
     done = feed(twice, lines_of({"insert": {"x": 1}}, {"insert": {"x": 1}}))
     judge("weights", done.stdout == b'{"table": "all_b", "insert": {"x": 1}}\n' * 2, done.stdout)
@@ -182,7 +182,7 @@ def upsert():
     lines = lines_of({"key": {"id": 1}, "value": {"name": "a"}}, {"key": 1, "value": {"name": "b"}}, {"key": {"id": 2}, "value": {"id": 2, "name": "c"}},
                      {"key": 2, "value": None}, {"key": 5, "value": None}, {"key": {"id": None}, "value": {}}, {"key": {"x": 1}, "value": {}}, {"value": {}})
     told("upsert", plan, lines, 0, [("all_product", {"id": 1, "name": "b"})], ["line 6: product.id, of the key, is null", "line 7: product.id, of the key, is not",
-                                                                            "line 8: a line has a key", "3 bad, 1 deletions"], "--from", "upsert", "--to", "feldera")
+                                                                            "line 8: a line has a key", "3 bad, 1 deletion of keys"], "--from", "upsert", "--to", "feldera")
     done = feed(plan, lines, "--from", "upsert", "--batch", "1", "--key", "all_product=1")
     want = [(1, "a"), (1, "b"), (2, "c"), (2, None)]
     got = [(x["key"]["id"], x["value"] and x["value"]["name"]) for x in map(json.loads, done.stdout.splitlines())]
@@ -221,7 +221,7 @@ def bad():
     told("nothing but bad", bag_plan, lines_of(*[{"delete": {"x": i}} for i in range(3000)]), 0, [], ["3000 bad"])
     told("too long", bag_plan, '{"insert": {"x": 1}}\n' + "x" * 300000 + '\n{"insert": {"x": 2}}\n' + "y" * 300000, 0,
          [("all_b", {"x": 1}), ("all_b", {"x": 2})], ["line 2: longer than 1000 bytes", "line 4: longer"], "--line-max", "1000")
-    told("no line's end", bag_plan, '{"insert": {"x": 1}}', 0, [("all_b", {"x": 1})], ["1 lines, 0 bad"])
+    told("no line's end", bag_plan, '{"insert": {"x": 1}}', 0, [("all_b", {"x": 1})], ["1 line, 0 bad"])
     told("strict", plan, lines_of({"insert": {"id": 1, "nmae": "a"}}, {"insert": {"id": 1}}, {"insert": {"id": 2, "name": None}}), 0,
          [("all_product", {"id": 2, "name": None})], ["line 1: product has no column nmae", "line 2: product.name is not there"], "--strict")
     for place, line, why in ((3, "oops", "line 4: not JSON"), (0, {"delete": {"x": 9}}, "line 1: row_not_found"), (4, "z" * 2000, "line 5: longer")):
@@ -236,6 +236,36 @@ def bad():
         judge(f"stop, {why}", first.returncode == 1 and why in first.stderr.decode() and again.returncode == 0 and
               bag(first.stdout + again.stdout) == want, first.stderr + again.stderr + first.stdout + again.stdout)
         os.remove(kept)
+
+
+def unknown():
+    plan, rows = PRODUCT + scan("product"), [("all_product", {"id": i, "name": None}) for i in range(3)]
+    lines = lines_of(*[{"insert": {"id": i, "nam": "x"}} for i in range(3)])
+    done = feed(plan, lines, "--batch", "1")
+    err = done.stderr.decode()
+    judge("a misspelled member is told of once", bag(done.stdout) == {(t, json.dumps(r)): 1 for t, r in rows} and done.returncode == 0 and
+          err.startswith("ivm feed: line 1: product.nam is no column and passed over") and err.count("product.nam") == 1, err)
+    done = feed(plan, lines_of({"insert": {"id": 1, "name": "a", **{f"m{i}": 0 for i in range(40)}}}, {"insert": {"id": 2, "name": "a", "m99": 0}}))
+    err = done.stderr.decode()
+    judge("so many members are told of", err.count(" is no column") == 16 and err.count("no other is told of") == 1 and "m99" not in err, err)
+    judge("a whole row warns of nothing", b"column" not in feed(plan, lines_of({"insert": {"name": "a", "id": 1}}, {"delete": {"id": 1}})).stderr, "")
+
+
+def bad_max():
+    """What only the engine finds and what is no JSON count alike; the lines before the last are in, those behind it are not."""
+    plan = '{"table": {"name": "b", "columns": [["x", "int64", "not null"]]}}\n' + scan("b")
+    kept = path_of("max.checkpoint")
+    lines = [{"insert": {"x": 0}}, "oops", {"insert": {"x": 1}}, {"delete": {"x": 77}}, {"insert": {"x": 2}}, "oops", {"insert": {"x": 3}}, "oops"]
+    for limit, code, rows, summary in (("2", 1, 3, "5 lines, 3 bad since the first start; this run: 5 lines, 3 bad"),
+                                       ("2", 1, 3, "5 lines, 3 bad since the first start; this run: 0 lines, 1 bad"),
+                                       ("3", 1, 4, "7 lines, 4 bad since the first start; this run: 2 lines, 2 bad"),
+                                       ("4", 0, 4, "8 lines, 4 bad since the first start; this run: 1 line, 1 bad, 0 deletions of keys that were not there, 0 changes written")):
+        again = [lines_of(*lines), "--bad-max", limit, "--checkpoint", kept, "--output", path_of("max.out")]
+        done = feed(plan, *again)
+        with open(path_of("max.out"), "rb") as file:
+            held = bag(file.read())
+        judge(f"--bad-max {limit}: {summary}", done.returncode == code and summary in done.stderr.decode() and
+              held == {("all_b", json.dumps({"x": i})): 1 for i in range(rows)}, f"exit code {done.returncode}, {held}, {done.stderr.decode()}")
 
 
 def mutated():
@@ -475,7 +505,7 @@ def exactly_once():
     inputs = [path_of("products", lines_of(*products)) + ":product", path_of("sales", lines_of(*sales)) + ":sales"]
     how = ["--from", "rows", "--batch", "10", "--wait", "600000"]
     whole = subprocess.run([IVM, "feed", *how, plan, *inputs], capture_output=True, timeout=HANGS)
-    said = whole.stderr.decode().splitlines()[-1].split(" deletions")[0]
+    said = whole.stderr.decode().splitlines()[-1].split("; this run")[0]
     def trial_file(kept, again):
         out = path_of(f"once{again}{kept}")
         _, kills, code, err = kill_at_random(*how, kept, path_of(f"kept{again}{kept}"), "--every", "5", "--output", out, plan, *inputs)
@@ -636,7 +666,7 @@ def main():
     given = parser.parse_args()
     IVM = given.ivm
     with tempfile.TemporaryDirectory() as FOLDER:
-        for test in (feldera, numbers, debezium, schemas, upsert, limit, chain, bad, mutated, usage, inputs, pipes, ends, killed, durable, exactly_once):
+        for test in (feldera, numbers, debezium, schemas, upsert, limit, chain, bad, unknown, bad_max, mutated, usage, inputs, pipes, ends, killed, durable, exactly_once):
             test()
         slow(given.lines)
     print(f"{passed} passed, {failed} failed")

@@ -70,7 +70,7 @@ VARIANTS = [
         ("    if (!made->prunable || edge->fact->trust != IVM_TRACKED) {\n", "    if (made->prunable || edge->fact->trust != IVM_TRACKED) {\n")],
      [], ["cases/fk_late_parent.jsonl", "cases/tracked_orphans_move.jsonl", "cases/tracked_parent_leaves.jsonl"]),
     ("a late parent trusted, by batch", "plan/terms/term_plan.c", [
-        ("    edge->unused = awaited;\n", "    edge->unused = false;\n")],
+        ("    edge->unused = awaited ? IVM__FACT_AWAITED : IVM__FACT_USED;\n", "    edge->unused = IVM__FACT_USED;\n")],
      BY_BATCH, ["cases/fk_late_parent.jsonl", "cases/tracked_orphans_move.jsonl"]),
     ("facts used within a round", "plan/terms/prune.c", [
         (" && it->rounds->round[edge->child] < it->rounds->round[leaf];\n", " && it->rounds->round[edge->child] <= it->rounds->round[leaf];\n")],

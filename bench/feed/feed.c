@@ -35,8 +35,10 @@ static const char help[] =
     "  --batch N                         push when so many lines are there (default 1000) ...\n"
     "  --wait MS                         ... or the first has waited so long (default 100), or the input ends\n"
     "  --line-max BYTES                  a longer line is bad (default 1048576)\n"
-    "  --strict                          a member that is no column is bad, so is a row without a column (else: null)\n"
+    "  --strict                          a member that is no column is bad, so is a row without a column (else: null, and each\n"
+    "                                    such member is told of once, up to 16 of them)\n"
     "  --bad skip|stop                   a bad line is told by its number, counted and left out (default), or ends the run\n"
+    "  --bad-max N                       so does one more bad line than N since the first start (default: no limit)\n"
     "  --checkpoint FILE                 go on from it if it is there; write it now and then and at the end\n"
     "  --durable DIR                     keep the engine there instead: each batch is on the disk before its changes are\n"
     "                                    written; for input that cannot be read twice (--continue)\n"
@@ -66,8 +68,8 @@ static const char help[] =
     "So, too, when the machine goes without warning: checkpoint and directory say nothing of FILE that is not on its disk.\n"
     "Of a pipe that cannot be read again what was read and not pushed yet (--batch, --wait) goes with a kill. FILE is one run's byte\n"
     "for byte where batches are cut at the same lines (--wait too long to count, no line that the engine refuses), else in sum.\n"
-    "Exit codes: 0 the input or a signal ended it; 1 a bad line (--bad stop), an input or an output did; 2 PLAN, an input or the command\n"
-    "line could not be used.\n";
+    "Exit codes: 0 the input or a signal ended it; 1 a bad line (--bad stop, --bad-max), an input or an output did; 2 PLAN, an input or\n"
+    "the command line could not be used. The last line on standard error counts lines since the first start, then of this run.\n";
 
 static uint64_t now_ms(void)
 {
@@ -189,21 +191,36 @@ static bool write_first(feed_session *feed)
     return feed->restored && feed->position.written ? true : feed_write(feed, !feed->restored);
 }
 
-static void counts_tell(const feed_session *feed)
+static uint64_t lines_count(const feed_session *feed)
 {
     uint64_t lines = 0;
     for (size_t i = 0; i < feed->inputs.count; i++) {
         lines += feed->position.inputs[i].lines;
     }
-    fprintf(stderr,
-            "ivm feed: %" PRIu64 " lines, %" PRIu64 " bad, %" PRIu64 " deletions of what was not there, %" PRIu64 " changes written\n",
-            lines, feed->position.bad + feed->stopped, feed->absent_count, feed->changes_count);
+    return lines;
+}
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* Lines since the first start, then what this run did. */
+static void counts_tell(const feed_session *feed)
+{
+    uint64_t lines = lines_count(feed), bad = feed->position.bad + feed->stopped, now = lines - feed->lines_before;
+    fprintf(stderr, "ivm feed: %" PRIu64 " line%s, %" PRIu64 " bad since the first start; this run: %" PRIu64 " line%s, %" PRIu64 " bad, ",
+            lines, plural(lines), bad, now, plural(now), bad - feed->bad_before);
+    fprintf(stderr, "%" PRIu64 " deletion%s of keys that were not there, %" PRIu64 " change%s written\n", feed->absent_count,
+            plural(feed->absent_count), feed->changes_count, plural(feed->changes_count));
 }
 
 static int feed_run(feed_session *feed)
 {
     feed_loop loop = { .feed = feed };
     feed_got end = FEED_END;
+    feed->lines_before = lines_count(feed);
+    feed->bad_before = feed->position.bad;
     bool ok = write_first(feed) && loop_run(&loop, &end);
     free(loop.batch.bytes);
     free(loop.batch.lines);
@@ -285,6 +302,8 @@ int feed_command(int argc, char **argv)
     static const char *const bad[] = { "skip", "stop", NULL };
     feed_session feed = { .options = { .to = -1, .batch_lines = 1000, .wait_ms = 100, .line_max = 1 << 20, .every_ms = 60000 } };
     feed_options *to = &feed.options;
+    feed_unknown unknown = { .count = 0 };
+    feed.unknown = &unknown;
     uint64_t memory = 0;
     int stop = 0, code;
     const option_definition options[] = { { "--from", OPTION_WORD, &to->from, from },
@@ -299,6 +318,7 @@ int feed_command(int argc, char **argv)
                                           { "--line-max", OPTION_NUMBER, &to->line_max },
                                           { "--strict", OPTION_FLAG, &to->strict },
                                           { "--bad", OPTION_WORD, &stop, bad },
+                                          { "--bad-max", OPTION_NUMBER, &to->bad_max },
                                           { "--checkpoint", OPTION_TEXT, &to->checkpoint },
                                           { "--durable", OPTION_TEXT, &to->durable },
                                           { "--every", OPTION_NUMBER, &to->every_ms },
@@ -331,5 +351,6 @@ int feed_command(int argc, char **argv)
         replay_close(&feed.replay);
     }
     scenario_file_free(&plan);
+    unknown_free(&unknown);
     return code;
 }

@@ -49,7 +49,7 @@ static_assert(sizeof(feed_position) <= IVM_POSITION_SIZE_MAX, "a batch can carry
 typedef struct feed_options {
     int from, to, integers; /* feed_format twice, feed_integers */
     const char *table, *views, *key, *output, *checkpoint, *durable;
-    uint64_t batch_lines, wait_ms, line_max, every_ms;
+    uint64_t batch_lines, wait_ms, line_max, every_ms, bad_max; /* bad_max 0: no limit */
     bool strict, stop, goes_on;
 } feed_options;
 
@@ -106,6 +106,14 @@ typedef struct feed_line {
     size_t size, input;
 } feed_line;
 
+#define FEED_UNKNOWN_MAX 16
+/* Members that are no columns, as "table.name", each once, in the order in which they came: so many are told of. */
+typedef struct feed_unknown {
+    char *names[FEED_UNKNOWN_MAX];
+    size_t count, told;
+    bool more, more_told; /* others have come */
+} feed_unknown;
+
 typedef struct feed_session {
     feed_options options;
     replay_session replay; /* its engine */
@@ -115,8 +123,10 @@ typedef struct feed_session {
     bool exact; /* a column is decimal: numbers with a point are kept as their digits */
     FILE *out;
     feed_inputs inputs;
-    feed_position position; /* behind the last lines that were pushed or found to be bad */
+    feed_position position;            /* behind the last lines that were pushed or found to be bad */
+    uint64_t lines_before, bad_before; /* this run */
     uint64_t changes_count, absent_count;
+    feed_unknown *unknown;
     bool restored; /* it goes on from a checkpoint, or a directory */
     bool stopped;  /* by a bad line */
 } feed_session;
@@ -162,6 +172,7 @@ bool line_bad(feed_changes *changes, const char *format, ...) __attribute__((for
  * `row` has not. */
 bool row_read(const feed_session *feed, const feed_table *table, ivm_change change, const json_t *row, const json_t *fallback,
               feed_changes *changes);
+void unknown_free(feed_unknown *unknown);
 /* The same for a key: an object with its columns at least, or, of a key of one column, its value. */
 bool key_read(const feed_session *feed, const feed_table *table, const json_t *key, feed_changes *changes);
 

@@ -47,9 +47,25 @@ static const char *line_called(const feed_session *feed, size_t input, uint64_t 
 void feed_tell_bad(feed_session *feed, size_t input, uint64_t number, const char *message)
 {
     char text[LINE_TEXT_SIZE];
-    feed->stopped = feed->options.stop;
+    feed->stopped = feed->options.stop || (feed->options.bad_max && feed->position.bad >= feed->options.bad_max);
     feed->position.bad += !feed->stopped; /* where it ends the run the next one reads it again */
     fprintf(stderr, "ivm feed: %s: %s\n", line_called(feed, input, number, text), message);
+}
+
+/* Members that are no columns, each the first time it comes: what is misspelled would be null, and nobody the wiser. */
+static void unknown_tell(const feed_session *feed, const feed_text *line)
+{
+    char text[LINE_TEXT_SIZE];
+    feed_unknown *unknown = feed->unknown;
+    for (; unknown->told < unknown->count; unknown->told++) {
+        fprintf(stderr, "ivm feed: %s: %.200s is no column and passed over, here and from now on (--strict: the line is bad)\n",
+                line_called(feed, line->input, line->end.lines, text), unknown->names[unknown->told]);
+    }
+    if (unknown->more && !unknown->more_told) {
+        fprintf(stderr, "ivm feed: %s: more members are no columns; no other is told of\n",
+                line_called(feed, line->input, line->end.lines, text));
+        unknown->more_told = true;
+    }
 }
 
 /* Another batch may do without the line that brought this. */
@@ -84,7 +100,7 @@ static bool line_add(feed_session *feed, feed_batch *lines, size_t at, feed_chan
             const feed_change *change = &changes->list[i];
             ok = ivm_batch_row(batch, change->table->table, change->change, 1, change->values, change->values_count) == IVM_OK;
         }
-    } else if (feed->options.stop) {
+    } else if (feed->options.stop || feed->options.bad_max) { /* it may end the run: not before the lines before it are in, or told */
         now->unreadable = true;
         memcpy(now->error.message, changes->message, sizeof now->error.message);
         ok = false;
@@ -93,6 +109,7 @@ static bool line_add(feed_session *feed, feed_batch *lines, size_t at, feed_chan
         feed_tell_bad(feed, line->input, line->end.lines, changes->message);
     }
     changes_free(changes);
+    unknown_tell(feed, line);
     return ok;
 }
 

@@ -1,9 +1,10 @@
 /* A row or a key of a line, as values in the table's order. Beside what scenario files have (replay_cell.c) an integer is taken for a date (days since
  * 1970) and for a timestamp (in units by the line's own schema or by option). A column that is not there is null, a member that is no column is
- * passed over; `--strict` takes neither. */
+ * passed over and noted once by its name, to be told; `--strict` takes neither. */
 #include "feed.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define UNAVAILABLE "__debezium_unavailable_value" /* stands for a large value that did not change */
@@ -65,29 +66,72 @@ static bool value_read(const feed_session *feed, const feed_table *table, size_t
     return line_bad(changes, "%s.%s: no value of type %s", table->name, name, text);
 }
 
+static bool is_column(const feed_table *table, const char *name)
+{
+    size_t i = 0;
+    while (i < table->columns_count && strcmp(ivm_table_column_name(table->table, i), name) != 0) {
+        i++;
+    }
+    return i < table->columns_count;
+}
+
 static bool strictly_known(const feed_table *table, const json_t *row, feed_changes *changes)
 {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)row, name, value)
     {
-        size_t i = 0;
-        while (i < table->columns_count && strcmp(ivm_table_column_name(table->table, i), name) != 0) {
-            i++;
-        }
-        if (i == table->columns_count) {
+        if (!is_column(table, name)) {
             return line_bad(changes, "%s has no column %s", table->name, name);
         }
     }
     return true;
 }
 
-/* The cell as JSON, NULL where it is not there. */
-static const json_t *cell_find(const feed_table *table, size_t column, const json_t *row, const json_t *fallback)
+static void unknown_note(feed_unknown *unknown, const feed_table *table, const char *name)
 {
-    const char *name = ivm_table_column_name(table->table, column);
-    const json_t *cell = json_is_array(row) ? json_array_get(row, column) : json_object_get(row, name);
-    return cell ? cell : json_object_get(fallback, name);
+    size_t size = strlen(table->name) + strlen(name) + 2;
+    char *text = memory_take(size);
+    snprintf(text, size, "%s.%s", table->name, name);
+    for (size_t i = 0; i < unknown->count; i++) {
+        if (strcmp(unknown->names[i], text) == 0) {
+            free(text);
+            return;
+        }
+    }
+    if (unknown->count == FEED_UNKNOWN_MAX) {
+        unknown->more = true;
+        free(text);
+        return;
+    }
+    unknown->names[unknown->count++] = text;
+}
+
+/* A row of which a member was asked for by no column. */
+static void unknown_find(feed_unknown *unknown, const feed_table *table, const json_t *row)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)row, name, value)
+    {
+        if (!unknown->more && !is_column(table, name)) {
+            unknown_note(unknown, table, name);
+        }
+    }
+}
+
+void unknown_free(feed_unknown *unknown)
+{
+    for (size_t i = 0; i < unknown->count; i++) {
+        free(unknown->names[i]);
+    }
+    *unknown = (feed_unknown){ .count = 0 };
+}
+
+/* The cell as JSON, NULL where it is not there. */
+static const json_t *cell_find(const feed_table *table, size_t column, const json_t *row)
+{
+    return json_is_array(row) ? json_array_get(row, column) : json_object_get(row, ivm_table_column_name(table->table, column));
 }
 
 bool row_read(const feed_session *feed, const feed_table *table, ivm_change change, const json_t *row, const json_t *fallback,
@@ -102,8 +146,11 @@ bool row_read(const feed_session *feed, const feed_table *table, ivm_change chan
     }
     feed_change *to = &changes->list[changes->count];
     *to = (feed_change){ .table = table, .change = change, .values_count = table->columns_count };
+    size_t found = 0;
     for (size_t i = 0; i < table->columns_count; i++) {
-        const json_t *cell = cell_find(table, i, row, fallback);
+        const json_t *cell = cell_find(table, i, row);
+        found += cell != NULL;
+        cell = cell ? cell : json_object_get(fallback, ivm_table_column_name(table->table, i));
         to->values[i] = ivm_null();
         if (!cell && strict) {
             return line_bad(changes, "%s.%s is not there", table->name, ivm_table_column_name(table->table, i));
@@ -111,6 +158,9 @@ bool row_read(const feed_session *feed, const feed_table *table, ivm_change chan
         if (cell && !value_read(feed, table, i, cell, &to->values[i], changes)) {
             return false;
         }
+    }
+    if (found < json_object_size(row)) {
+        unknown_find(feed->unknown, table, row);
     }
     changes->count++;
     return true;
@@ -127,7 +177,7 @@ bool key_read(const feed_session *feed, const feed_table *table, const json_t *k
     }
     for (size_t i = 0; i < table->key_count; i++) {
         size_t column = table->key[i];
-        const json_t *cell = alone ? key : cell_find(table, column, key, NULL);
+        const json_t *cell = alone ? key : cell_find(table, column, key);
         if (!cell || json_is_null(cell)) {
             return line_bad(changes, "%s.%s, of the key, is %s", table->name, ivm_table_column_name(table->table, column),
                             cell ? "null" : "not there");

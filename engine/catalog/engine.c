@@ -337,7 +337,8 @@ static ivm_status close_check(ivm_engine *engine, ivm_error *error)
         return ivm__fail(error, IVM_IN_USE, "a checkpoint of the engine is being written");
     }
     if (open) {
-        return ivm__fail(error, IVM_IN_USE, "the engine has %llu open snapshot%s", (unsigned long long)open, open == 1 ? "" : "s");
+        return ivm__fail(error, IVM_IN_USE, "the engine has %llu open snapshot%s or Arrow stream%s", (unsigned long long)open,
+                         open == 1 ? "" : "s", open == 1 ? "" : "s");
     }
     return engine->journal ? engine->journal->settle(engine->journal, error) : IVM_OK;
 }

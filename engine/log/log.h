@@ -42,6 +42,8 @@ ivm_status ivm__log_open(const char *directory, const ivm__log_options *options,
 /* The checkpoint's stream: *feed NULL where it stands for nothing (no record). To be read to its end before the records, if at all wanted; the
  * feed lives until then. Its texts go to `error`, which must live as long. */
 ivm_status ivm__log_checkpoint_read(ivm__log *log, ivm__feed **feed, ivm_error *error) IVM_MUST_CHECK;
+/* Tells that the checkpoint's stream could not be used: which file it is in, and why. */
+ivm_status ivm__log_checkpoint_fail(const ivm__log *log, ivm_status status, const char *why, ivm_error *error);
 /* The next record after the checkpoint, whole and right: *feed gives its payload, valid until the next call; it need not be read to its end.
  * NULL: there is no more, recovery tells, and (not read_only) the torn tail has been cut, what is left is on the disk, half-written and older
  * checkpoints are gone with their segments, and appending may begin. Up to then nothing is changed. corrupt: what was acknowledged is damaged or

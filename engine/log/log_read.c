@@ -81,6 +81,14 @@ ivm_status ivm__log_checkpoint_read(ivm__log *log, ivm__feed **feed, ivm_error *
     return IVM_OK;
 }
 
+ivm_status ivm__log_checkpoint_fail(const ivm__log *log, ivm_status status, const char *why, ivm_error *error)
+{
+    const ivm__log_checkpoint_feed *feed = &log->reader.checkpoint;
+    assert(status != IVM_OK && feed->file.directory);
+    return ivm__fail(error, status, "%s: behind its head of %zu bytes: %s, in %s", feed->file.name.text, sizeof(ivm__checkpoint_head), why,
+                     log->directory.path);
+}
+
 /* One that was read must have been read to its end. */
 static ivm_status checkpoint_leave(ivm__log *log, ivm_error *error)
 {

@@ -94,7 +94,7 @@ typedef struct ivm_engine_options {
  * invalid_argument, unsupported, out_of_memory (where the system gives no more threads, too). */
 IVM_API ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engine, ivm_error *error) IVM_MUST_CHECK;
 
-/* Frees the engine, its tables, views and facts. in_use while a snapshot of it lives, a checkpoint of it is being written or a restore of it is open, and from inside one of its callbacks; io where a durable
+/* Frees the engine, its tables, views and facts. in_use while a snapshot or Arrow stream of it lives, a checkpoint of it is being written or a restore of it is open, and from inside one of its callbacks; io where a durable
  * engine's log cannot be synced (ivm/durable.h; the next call closes it nevertheless); then nothing is freed. NULL is fine. Batches made for the engine may be freed before or after. */
 IVM_API ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 

@@ -168,15 +168,18 @@ typedef struct ivm_explain_options {
 /* How the view's inner joins (outer, semi and anti joins are steps of their own and not told of) were brought up to date in the last push that went
  * through (`stated` NULL) or would be from stated facts: leaves, pruning, facts and how far they are believed, skip mask, counts of masks
  * (computed, never enumerated), each mask as pruned, empty or left for up to six leaves and beyond that the first 64 that are left, rule and how
- * many terms it runs, readings and probe order of each term; the text ends with what its words mean.
+ * many terms it runs, the rows that these probed for and found, readings and probe order of each term; facts that prune nothing, and why; the text ends with what its words mean.
  *
- * JSON: {"view": name, "stated": bool, "joins": [join ...]}, joins in reading order, each
+ * JSON: {"view": name, "stated": bool, "pushed": bool, "joins": [join ...]}, joins in reading order, each
  *   {"inputs": n, "leaves": [{"leaf", "name", "table", "columns", "delta": "unchanged"|"insert_only"|"mixed",
  *                 "fresh", "awaited", "gone", "kept", "changed", "delta_rows", "skipped"}],
- *    "facts": [{"child": leaf, "parent": leaf, "trust": "rely"|"enforced"|"tracked", "on": [[child column, parent column] ...]}], "skip_mask": "0110",
+ *    "facts": [{"child": leaf, "parent": leaf, "trust": "rely"|"enforced"|"tracked", "on": [[child column, parent column] ...]}],
+ *    "unused": [{"child": leaf, "parent": leaf, "trust", "child_table", "columns", "parent_table", "parent_columns", "reason", "why": a sentence}]
+ *              (the first 64), "skip_mask": "0110",
  *    "all", "pruned", "empty", "run": counts of masks, "masks": the first 64 that are run, in ascending order,
  *    "all_masks": [{"mask", "state": "pruned"|"empty"|"run"}] for up to six leaves,
  *    "fk_pruning": "off"|"batch"|"row", "join_rule": "mobius"|"telescoping", "estimated_probes": {"mobius", "telescoping"},
+ *    "rows_probed", "rows_matched": as in ivm_stats, of this join in that push,
  *    "terms": [{"mask", "sign", "driver", "readings": ["delta"|"cur"|"old" ...], "probes": [{"leaf", "on": [[column, column] ...]}]}] (the first 64),
  *    "indexes": [{"leaf", "columns", "built": bool, "bytes", "drivers": leaves whose terms read it}]}
  * "fresh", "gone" and "changed" count the rows of the leaf's table's delta by what happened to their keys (an update is two changed rows), where
@@ -186,7 +189,19 @@ typedef struct ivm_explain_options {
  * A mask is written in binary, highest leaf first. Counts and states are those of the Moebius form whatever rule ran: "run" is a mask that is left,
  * and under telescoping several of them share one of the "terms"; a count past int64 is a string of digits. Without skip_empty no mask is empty and
  * all that are not pruned are run. Before the view's first push nothing has
- * changed: every mask is empty.
+ * changed: every mask is empty, "pushed" is false as it is from stated shapes.
+ *
+ * "unused" are the foreign keys declared (or stated) between tables that two leaves read which prune nothing between them; none that the join
+ * equates is told again of other leaves of its tables. "reason" is one of
+ *   not_equated           the join does not equate all of its columns
+ *   column_not_passed_on  a leaf casts, computes or leaves out one of them
+ *   derived_leaf          a leaf is more than a scan of its table, filtered and projected
+ *   not_in_force          declared after the state that the last push (or refresh) of the view started from
+ *   pruning_off           fk_pruning is off
+ *   own_table_by_batch    by batch no table's foreign key to itself is used
+ *   awaited               by batch, in a push that brings a parent which a child of a tracked one waits for
+ *   cycle                 the parent leaf is referred to only by leaves that rest on it themselves; such a one is among "facts", too
+ *   before_first_push     no push has come yet
  *
  * The caller frees *text with ivm_text_free(). unknown_table, unknown_column,
  * invalid_argument, out_of_memory. */

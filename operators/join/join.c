@@ -51,6 +51,7 @@ static ivm_status plan_terms(ivm__join *join, ivm__step *step)
             .rows_live = ivm__leaf_is_bare(leaf) || leaf->keeps ? ivm__leaf_store(leaf)->rows_live : 0,
             .table_insert_only = insert_only(leaf, step),
             .set_aside = leaf->prune.whole || (leaf->prune.aside && leaf->delta_rows == 0),
+            .entry = leaf->prune.entry,
             .fresh = leaf->prune.fresh,
             .gone = leaf->prune.gone,
             .changed = leaf->prune.changed,
@@ -66,6 +67,7 @@ static ivm_status finish(ivm__join *join, ivm__step *step)
 {
     ivm__term term;
     IVM_TRY(plan_terms(join, step));
+    join->rows_probed = join->rows_matched = 0;
     while (join->planner.next(join->planner.state, &term)) {
         ivm__arena_mark mark = ivm__arena_here(step->scratch);
         IVM_TRY(ivm__join_term(join, step, &term));
@@ -86,7 +88,7 @@ static void join_commit(ivm__operator *self)
         ivm__leaf_commit(&join->leaves[i]);
     }
     if (join->planner_begun) {
-        join->planner.commit(join->planner.state);
+        join->planner.commit(join->planner.state, join->rows_probed, join->rows_matched);
     }
     join->planner_begun = false;
 }

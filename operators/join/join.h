@@ -71,6 +71,7 @@ typedef struct ivm__term {
  * removed after it, so that they drive no term (split.h). */
 typedef struct ivm__leaf_prune {
     bool narrow;                   /* the delta is brought down to the columns that are read, and consolidated */
+    bool entry;                    /* rows could be set aside, but a cycle of facts wants the leaf outside: none are */
     bool whole;                    /* all of its table's delta is set aside: the leaf drives nothing and is read as cur */
     const ivm__aside *aside;       /* of the table's rows, in the step's arena; NULL: none is, or all of them are and none is gone */
     uint64_t fresh, gone, changed; /* rows of its table's delta by their keys; 0 where no fact leads to the leaf or nobody asked */
@@ -83,6 +84,7 @@ typedef struct ivm__leaf_delta {
     uint64_t rows_live;     /* in it after the batch; 0 where it is not kept */
     bool table_insert_only; /* the base table's net delta has no negative row (true where it is empty) */
     bool set_aside;         /* its table changed, and nothing of that is left: foreign keys take it out */
+    bool entry;
     uint64_t fresh, gone, changed;
     uint64_t awaited, kept;
 } ivm__leaf_delta;
@@ -95,8 +97,9 @@ typedef struct ivm__join_planner {
     /* Before the terms; may fail (unsupported, memory). Sets the step's counts of pruned and empty masks. */
     ivm_status (*begin)(void *state, ivm__step *step, const ivm__leaf_delta *leaves, uint32_t leaves_count);
     bool (*next)(void *state, ivm__term *term);
-    /* The step's decision becomes the one that explain tells of, or is forgotten. Cannot fail. */
-    void (*commit)(void *state);
+    /* The step's decision, with the rows that the join's terms probed for and those that they found, becomes the one that explain tells of, or is
+     * forgotten. Cannot fail. */
+    void (*commit)(void *state, uint64_t rows_probed, uint64_t rows_matched);
     void (*undo)(void *state);
     void (*free)(void *state, ivm__memory *memory);
 } ivm__join_planner;

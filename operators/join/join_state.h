@@ -152,7 +152,8 @@ struct ivm__join {
     bool *read_last; /* by join column: the residual condition or the reader above needs it */
     bool *needed_above;
     ivm__join_planner planner;
-    bool planner_begun; /* in the step under way */
+    bool planner_begun;                 /* in the step under way */
+    uint64_t rows_probed, rows_matched; /* in it, by all terms */
     ivm__failures failures;
     struct ivm__join_store { /* arrays that orders share */
         ivm__join_probe *probes;

@@ -328,6 +328,8 @@ ivm_status ivm__join_term(ivm__join *join, ivm__step *step, const ivm__term *ter
     IVM_TRY(sources_prepare(&run, term->readings));
     ivm__leaf_walk walk = { 0 };
     IVM_TRY(ivm__join_spreads(&run) ? ivm__join_spread(&run) : ivm__join_drive(&run, &walk, false));
+    join->rows_probed += run.rows_probed;
+    join->rows_matched += run.rows_matched;
     step->stats->rows_probed += run.rows_probed;
     step->stats->rows_matched += run.rows_matched;
     return IVM_OK;

@@ -277,8 +277,10 @@ static ivm_status checkpoint_play(ivm_engine *engine, ivm__log *log, ivm_error *
     if (status == IVM_OK) {
         return IVM_OK;
     }
-    bool of_file = cause.status != IVM_OK; /* that names it */
-    return ivm__fail(error, status, "%s%s", of_file ? "" : "the checkpoint: ", of_file ? cause.message : restored.message);
+    if (cause.status != IVM_OK) { /* reading it, which names the file */
+        return ivm__fail(error, status, "%s", cause.message);
+    }
+    return ivm__log_checkpoint_fail(log, status, restored.message, error);
 }
 
 ivm_status ivm__durable_replay(ivm_engine *engine, ivm__log *log, ivm_recovery *recovery, ivm_error *error)

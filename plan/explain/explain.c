@@ -151,6 +151,8 @@ uint32_t ivm__masks_run(const ivm__told_join *join, uint64_t masks[IVM__EXPLAIN_
 typedef struct stated_facts {
     ivm_fact **facts;
     size_t count;
+    ivm_fact **declared; /* the engine's, borrowed */
+    size_t declared_count;
     ivm_shape *views;
     size_t views_count;
 } stated_facts;
@@ -161,6 +163,7 @@ static void free_stated(ivm_engine *engine, stated_facts *stated, size_t capacit
         ivm__fact_free(stated->facts[i]);
     }
     ivm__release(&engine->memory, stated->facts, capacity * sizeof(ivm_fact *));
+    ivm__release(&engine->memory, stated->declared, stated->declared_count * sizeof(ivm_fact *));
     ivm__release(&engine->memory, stated->views, stated->views_count * sizeof *stated->views);
 }
 
@@ -185,6 +188,22 @@ static ivm_status make_stated(ivm_engine *engine, const ivm_explain_options *opt
         }
         IVM_TRY(ivm__fact_make(child, fact->columns, parent, fact->parent_columns, &stated->facts[stated->count], error));
         stated->facts[stated->count]->trust = fact->trust;
+    }
+    return IVM_OK;
+}
+
+static ivm_status find_declared(ivm_engine *engine, stated_facts *stated, ivm_error *error)
+{
+    for (const ivm_fact *fact = engine->facts; fact; fact = fact->next) {
+        stated->declared_count++;
+    }
+    stated->declared = ivm__allocate(&engine->memory, stated->declared_count * sizeof(ivm_fact *));
+    if (!stated->declared) {
+        return ivm__fail_memory(error);
+    }
+    size_t count = 0;
+    for (ivm_fact *fact = engine->facts; fact; fact = fact->next) {
+        stated->declared[count++] = fact;
     }
     return IVM_OK;
 }
@@ -269,21 +288,25 @@ static void set_aside_stated(const ivm__graph *graph, ivm__edges *edges, const i
 {
     uint64_t growing = 0;
     for (uint32_t e = 0; e < edges->count; e++) {
-        edges->edge[e].unused = edges->edge[e].within && options->fk_pruning == IVM_FK_PRUNING_BATCH;
+        bool within = edges->edge[e].within && options->fk_pruning == IVM_FK_PRUNING_BATCH;
+        edges->edge[e].unused = within ? IVM__FACT_WITHIN : IVM__FACT_USED;
         edges->edge[e].unused_told = edges->edge[e].unused;
     }
     for (uint32_t i = 0; i < graph->leaves_count; i++) {
         growing |= (uint64_t)(graph->leaves[i].table && leaves[i].table_insert_only && leaves[i].rows_count) << i;
     }
     uint64_t skip = ivm__skip_mask(graph->leaves_count, edges->edge, edges->count, growing);
+    uint64_t entries = ivm__skip_entries(skip, edges->edge, edges->count, growing);
     for (uint32_t i = 0; i < graph->leaves_count; i++) {
         leaves[i].set_aside = skip >> i & 1;
+        leaves[i].entry = entries >> i & 1;
     }
 }
 
-static ivm_status decide_stated(ivm_view *view, const ivm_explain_options *options, const stated_facts *stated, const ivm__graph *graph,
-                                ivm__edges *edges, ivm__decision *decision)
+static ivm_status decide_stated(ivm_view *view, const ivm_explain_options *options, const stated_facts *stated, ivm__edges *edges,
+                                ivm__told_join *join)
 {
+    const ivm__graph *graph = join->graph;
     ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX] = { { 0 } };
     uint64_t empty = 0;
     for (uint32_t i = 0; i < graph->leaves_count; i++) {
@@ -291,20 +314,14 @@ static ivm_status decide_stated(ivm_view *view, const ivm_explain_options *optio
         empty |= (uint64_t)(shape == IVM_UNCHANGED) << i;
         leaves[i] = (ivm__leaf_delta){ .rows_count = shape != IVM_UNCHANGED, .table_insert_only = shape != IVM_MIXED };
     }
-    if (options->facts_stated) {
-        for (size_t i = 0; i < stated->count; i++) {
-            IVM_TRY(ivm__edges_add(edges, graph, stated->facts[i]));
-        }
-    } else {
-        ivm__graph_facts facts;
-        ivm__graph_facts_begin(graph, &facts);
-        for (ivm_fact *fact; (fact = ivm__graph_facts_next(&facts));) {
-            IVM_TRY(ivm__edges_add(edges, graph, fact));
-        }
+    for (size_t i = 0; i < join->facts_count; i++) {
+        IVM_TRY(ivm__edges_add(edges, graph, join->facts[i]));
     }
     ivm_planner_options used = ivm__term_options(graph, &view->engine->planner);
     set_aside_stated(graph, edges, &used, leaves);
-    ivm__term_decide(graph, &used, edges, leaves, empty, false, decision);
+    ivm__term_decide(graph, &used, edges, leaves, empty, false, &join->decision);
+    join->made = true;
+    join->entries = ivm__decision_entries(graph, edges, &join->decision);
     return IVM_OK;
 }
 
@@ -313,9 +330,11 @@ static const ivm__edges no_edges = { 0 };
 /* The last step's decision; before the first, nothing has changed and no fact is used. */
 static void decide_last(ivm_view *view, const ivm__term_plan *plan, const ivm__graph *graph, ivm__told_join *join)
 {
-    if (plan->last->made) {
+    join->made = plan->last->made;
+    if (join->made) {
         join->decision = *plan->last;
         join->edges = &plan->edges[plan->edges_last];
+        join->entries = ivm__decision_entries(graph, join->edges, &join->decision);
         return;
     }
     ivm__leaf_delta leaves[IVM_JOIN_LEAVES_MAX] = { { 0 } };
@@ -339,42 +358,56 @@ static ivm_status find_drivers(const ivm_view *view, const ivm_explain_options *
 
 /* ---- The call ---------------------------------------------------------------------------------------------------------------------------- */
 
+/* What the options state, and the facts declared. */
+static ivm_status find_stated(ivm_engine *engine, const ivm_explain_options *options, stated_facts *stated, ivm_error *error)
+{
+    IVM_TRY(find_declared(engine, stated, error));
+    if (!options) {
+        return IVM_OK;
+    }
+    IVM_TRY(check_shapes(engine, options, error));
+    IVM_TRY(make_stated(engine, options, stated, error));
+    return shape_views(engine, options, stated, error);
+}
+
+static ivm_status tell_join(ivm_view *view, const ivm_explain_options *options, const stated_facts *stated, ivm__edges *edges,
+                            const ivm__term_plan *plan, ivm__told_join *join)
+{
+    bool from_stated = options && options->facts_stated;
+    join->facts = from_stated ? stated->facts : stated->declared;
+    join->facts_count = from_stated ? stated->count : stated->declared_count;
+    join->edges = edges;
+    if (options) {
+        IVM_TRY(decide_stated(view, options, stated, edges, join));
+    } else {
+        decide_last(view, plan, join->graph, join);
+    }
+    IVM_TRY(find_drivers(view, options, join));
+    if (join->decision.options.fk_pruning == IVM_FK_PRUNING_OFF) {
+        join->edges = &no_edges;
+    }
+    return IVM_OK;
+}
+
 static ivm_status tell(ivm_view *view, const ivm_explain_options *options, ivm_explain_format format, ivm__told_join *joins,
                        ivm__edges *edges, ivm__writer *writer, ivm_error *error)
 {
     const ivm__planned *planned = view->planned;
     stated_facts stated = { 0 };
-    ivm_status status = IVM_OK;
-    if (options) {
-        status = check_shapes(view->engine, options, error);
-        if (status == IVM_OK) {
-            status = make_stated(view->engine, options, &stated, error);
-        }
-        if (status == IVM_OK) {
-            status = shape_views(view->engine, options, &stated, error);
-        }
-    }
+    ivm_status status = find_stated(view->engine, options, &stated, error);
+    bool pushed = !options;
     for (uint32_t i = 0; i < planned->joins_count && status == IVM_OK; i++) {
-        joins[i] = (ivm__told_join){ .graph = planned->graphs[i], .edges = &edges[i], .operator= planned->joins[i] };
-        if (!options) {
-            decide_last(view, planned->plans[i], planned->graphs[i], &joins[i]);
-        } else if (decide_stated(view, options, &stated, planned->graphs[i], &edges[i], &joins[i].decision) != IVM_OK) {
+        joins[i] = (ivm__told_join){ .graph = planned->graphs[i], .operator= planned->joins[i] };
+        if (tell_join(view, options, &stated, &edges[i], planned->plans[i], &joins[i]) != IVM_OK) {
             status = ivm__fail_memory(error);
         }
-        if (status == IVM_OK && find_drivers(view, options, &joins[i]) != IVM_OK) {
-            status = ivm__fail_memory(error);
-        }
-        if (joins[i].decision.options.fk_pruning == IVM_FK_PRUNING_OFF) {
-            joins[i].edges = &no_edges;
-        }
+        pushed &= joins[i].made;
     }
     if (status == IVM_OK) {
-        ivm__told told = { view->name, options != NULL, joins, planned->joins_count };
+        ivm__told told = { view->name, options != NULL, pushed, joins, planned->joins_count };
         (format == IVM_EXPLAIN_JSON ? ivm__explain_json : format == IVM_EXPLAIN_DOT ? ivm__explain_dot : ivm__explain_text)(writer, &told);
     }
-    if (options) {
-        free_stated(view->engine, &stated, options->facts_count);
-    }
+    free_stated(view->engine, &stated, options ? options->facts_count : 0);
     return status;
 }
 

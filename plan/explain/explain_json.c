@@ -1,6 +1,8 @@
 /* Explain as JSON; the members are documented at ivm_explain(). */
 #include "explain.h"
 
+#include <stdlib.h>
+
 /* One past int64 is a string of digits. */
 static void write_count(ivm__writer *writer, const char *name, uint64_t count)
 {
@@ -70,6 +72,48 @@ static void write_facts(ivm__writer *writer, const ivm__told_join *join)
             write_pair(writer, join->graph, pair->a, pair->b);
         }
         ivm__write(writer, "]}");
+    }
+    ivm__write(writer, "]");
+}
+
+static void write_columns(ivm__writer *writer, const char *name, const ivm_table *table, const uint32_t *columns, uint32_t count)
+{
+    ivm__write(writer, ", \"%s\": [", name);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *column = table->columns[columns[i]].name;
+        ivm__write(writer, i ? ", " : "");
+        ivm__write_quoted(writer, column, strlen(column));
+    }
+    ivm__write(writer, "]");
+}
+
+static void write_unused_one(ivm__writer *writer, const ivm__told_join *join, const ivm__told_unused *told)
+{
+    const ivm_fact *fact = told->fact;
+    ivm__write(writer, "{\"child\": %u, \"parent\": %u, \"trust\": \"%s\", \"child_table\": ", told->child, told->parent,
+               ivm__trust_word(fact->trust));
+    ivm__write_quoted(writer, fact->child->name, strlen(fact->child->name));
+    write_columns(writer, "columns", fact->child, fact->child_columns, fact->columns_count);
+    ivm__write(writer, ", \"parent_table\": ");
+    ivm__write_quoted(writer, fact->parent->name, strlen(fact->parent->name));
+    write_columns(writer, "parent_columns", fact->parent, fact->parent_columns, fact->columns_count);
+    ivm__write(writer, ", \"reason\": \"%s\", \"why\": ", ivm__unused_word(told->why));
+    ivm__writer why = { 0 };
+    ivm__write_unused_why(&why, join, told);
+    ivm__write_quoted(writer, why.text, why.size);
+    writer->failed |= why.failed;
+    free(why.text);
+    ivm__write(writer, "}");
+}
+
+static void write_unused(ivm__writer *writer, const ivm__told_join *join)
+{
+    ivm__unused_walk walk = { 0 };
+    ivm__told_unused told;
+    ivm__write(writer, ", \"unused\": [");
+    for (uint32_t i = 0; i < IVM__EXPLAIN_UNUSED_MAX && ivm__told_unused_next(join, &walk, &told); i++) {
+        ivm__write(writer, i ? ", " : "");
+        write_unused_one(writer, join, &told);
     }
     ivm__write(writer, "]");
 }
@@ -170,6 +214,7 @@ static void write_join(ivm__writer *writer, const ivm__told_join *join)
         write_leaf(writer, join, i);
     }
     write_facts(writer, join);
+    write_unused(writer, join);
     ivm__write(writer, ", \"skip_mask\": ");
     write_quoted_mask(writer, decision->skip, join->graph->leaves_count);
     write_count(writer, "all", decision->counts.all);
@@ -180,6 +225,8 @@ static void write_join(ivm__writer *writer, const ivm__told_join *join)
     ivm__write(writer, ", \"fk_pruning\": \"%s\", \"join_rule\": \"%s\", \"estimated_probes\": {\"mobius\": %.17g, \"telescoping\": %.17g}",
                ivm__pruning_word(decision->options.fk_pruning), decision->telescoping ? "telescoping" : "mobius", decision->estimate_mobius,
                decision->estimate_telescoping);
+    write_count(writer, "rows_probed", decision->rows_probed);
+    write_count(writer, "rows_matched", decision->rows_matched);
     write_terms(writer, join);
     write_indexes(writer, join);
     ivm__write(writer, "}");
@@ -189,7 +236,7 @@ void ivm__explain_json(ivm__writer *writer, const ivm__told *told)
 {
     ivm__write(writer, "{\"view\": ");
     ivm__write_quoted(writer, told->view, strlen(told->view));
-    ivm__write(writer, ", \"stated\": %s, \"joins\": [", told->stated ? "true" : "false");
+    ivm__write(writer, ", \"stated\": %s, \"pushed\": %s, \"joins\": [", told->stated ? "true" : "false", told->pushed ? "true" : "false");
     for (uint32_t i = 0; i < told->joins_count; i++) {
         ivm__write(writer, i ? ", " : "");
         write_join(writer, &told->joins[i]);

@@ -35,7 +35,7 @@ static void write_leaf(ivm__writer *writer, const ivm__told_join *join, uint32_t
         write_fates(writer, delta);
     }
     if (delta->rows_count && !stated) {
-        ivm__write(writer, ", %llu delta rows", (unsigned long long)delta->rows_count);
+        ivm__write(writer, ", %llu delta row%s", (unsigned long long)delta->rows_count, delta->rows_count == 1 ? "" : "s");
     }
     ivm__write(writer, "%s\n", join->decision.skip >> leaf & 1 ? ", skipped" : "");
 }
@@ -49,6 +49,37 @@ static void write_fact(ivm__writer *writer, const ivm__told_join *join, const iv
                    ivm__join_column_name(join->graph, pair->b));
     }
     ivm__write(writer, "\n");
+}
+
+static void write_columns(ivm__writer *writer, const ivm_table *table, const uint32_t *columns, uint32_t count)
+{
+    ivm__write(writer, "%s(", table->name);
+    for (uint32_t i = 0; i < count; i++) {
+        ivm__write(writer, "%s%s", i ? ", " : "", table->columns[columns[i]].name);
+    }
+    ivm__write(writer, ")");
+}
+
+static void write_unused(ivm__writer *writer, const ivm__told_join *join)
+{
+    ivm__unused_walk walk = { 0 };
+    ivm__told_unused told;
+    uint64_t count = 0;
+    for (; ivm__told_unused_next(join, &walk, &told); count++) {
+        if (count >= IVM__EXPLAIN_UNUSED_MAX) {
+            continue;
+        }
+        ivm__write(writer, "  unused  leaf %u -> leaf %u, %s: ", told.child, told.parent, ivm__trust_word(told.fact->trust));
+        write_columns(writer, told.fact->child, told.fact->child_columns, told.fact->columns_count);
+        ivm__write(writer, " -> ");
+        write_columns(writer, told.fact->parent, told.fact->parent_columns, told.fact->columns_count);
+        ivm__write(writer, ": ");
+        ivm__write_unused_why(writer, join, &told);
+        ivm__write(writer, "\n");
+    }
+    if (count > IVM__EXPLAIN_UNUSED_MAX) {
+        ivm__write(writer, "    and %llu more\n", (unsigned long long)(count - IVM__EXPLAIN_UNUSED_MAX));
+    }
 }
 
 static void write_masks(ivm__writer *writer, const ivm__told_join *join)
@@ -116,7 +147,7 @@ static void write_index(ivm__writer *writer, const ivm__graph *graph, const ivm_
     } else {
         ivm__write(writer, "; built when first read");
     }
-    ivm__write(writer, "; for leaves");
+    ivm__write(writer, "; for lea%s", told->drivers & (told->drivers - 1) ? "ves" : "f");
     for (uint64_t left = told->drivers; left; left &= left - 1) {
         ivm__write(writer, "%s %d", left == told->drivers ? "" : ",", __builtin_ctzll(left));
     }
@@ -131,6 +162,13 @@ static void write_rule(ivm__writer *writer, const ivm__decision *decision)
                decision->estimate_mobius, decision->estimate_telescoping);
 }
 
+/* What the step's terms came to. */
+static void write_probes(ivm__writer *writer, const ivm__decision *decision)
+{
+    ivm__write(writer, "  probes  %llu row%s probed for, %llu matched\n", (unsigned long long)decision->rows_probed,
+               decision->rows_probed == 1 ? "" : "s", (unsigned long long)decision->rows_matched);
+}
+
 static void write_join(ivm__writer *writer, const ivm__told_join *join, bool stated)
 {
     for (uint32_t i = 0; i < join->graph->leaves_count; i++) {
@@ -138,12 +176,17 @@ static void write_join(ivm__writer *writer, const ivm__told_join *join, bool sta
     }
     ivm__write(writer, "  pruning %s\n", ivm__pruning_word(join->decision.options.fk_pruning));
     for (uint32_t e = 0; e < join->edges->count; e++) {
-        if (!join->edges->edge[e].unused_told) {
-            write_fact(writer, join, &join->edges->edge[e]);
+        const ivm__edge *edge = &join->edges->edge[e];
+        if (!edge->unused_told && !(join->entries >> edge->parent & 1)) {
+            write_fact(writer, join, edge);
         }
     }
+    write_unused(writer, join);
     write_masks(writer, join);
     write_rule(writer, &join->decision);
+    if (join->made && !stated) {
+        write_probes(writer, &join->decision);
+    }
     uint64_t next = 0;
     ivm__term term;
     for (uint32_t t = 0; t < IVM__EXPLAIN_MASKS_MAX && ivm__decision_term(&join->decision, join->graph->leaves_count, &next, &term); t++) {
@@ -176,7 +219,8 @@ static void write_legend(ivm__writer *writer)
 
 void ivm__explain_text(ivm__writer *writer, const ivm__told *told)
 {
-    ivm__write(writer, "view %s, %s\n", told->view, told->stated ? "from stated facts" : "last push");
+    const char *of = told->stated ? "from stated facts" : told->pushed ? "last push" : "before its first push: nothing has changed";
+    ivm__write(writer, "view %s, %s\n", told->view, of);
     if (!told->joins_count) {
         ivm__write(writer, "  no inner join: each operator makes its delta from that of its input or inputs\n");
     }

@@ -90,7 +90,7 @@ static shape shape_of(const ivm__graph *graph, const ivm_planner_options *option
         magnitudes[2 * i + 1] = magnitude(ivm__leaf_rows(graph, leaves, i));
     }
     for (uint32_t e = 0; e < edges->count; e++) {
-        made.unused |= (uint64_t)edges->edge[e].unused << (e & 63);
+        made.unused |= (uint64_t)(edges->edge[e].unused != IVM__FACT_USED) << (e & 63);
     }
     return made;
 }

@@ -36,6 +36,7 @@ static bool pair_equated(const ivm__graph *graph, const ivm__graph_leaf *child, 
 
 static ivm_status edge_add(ivm__edges *edges, const ivm__graph *graph, ivm_fact *fact, uint32_t child, uint32_t parent)
 {
+    assert(child < graph->leaves_count && parent < graph->leaves_count);
     IVM_TRY(ivm__grow(graph->memory, (void **)&edges->edge, &edges->capacity, (uint64_t)edges->count + 1, sizeof *edges->edge));
     IVM_TRY(ivm__grow(graph->memory, (void **)&edges->pairs, &edges->pairs_capacity, (uint64_t)edges->pairs_count + fact->columns_count,
                       sizeof *edges->pairs));
@@ -51,6 +52,7 @@ static ivm_status edge_add(ivm__edges *edges, const ivm__graph *graph, ivm_fact 
         .pairs_first = edges->pairs_count,
         .pairs_count = fact->columns_count,
         .fact = fact,
+        .fact_id = fact->id,
         .trust = fact->trust,
         .within = fact->child == fact->parent,
     };
@@ -105,15 +107,37 @@ ivm_fact *ivm__graph_facts_next(ivm__graph_facts *facts)
     return fact;
 }
 
+static bool holds_column(const ivm__graph_leaf *leaf, uint32_t table_column)
+{
+    for (uint32_t i = 0; i < leaf->columns_count; i++) {
+        if (ivm__leaf_origin(leaf, i) == table_column) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool ivm__fact_leads(const ivm__graph *graph, const ivm_fact *fact, uint32_t child, uint32_t parent)
+{
+    uint32_t column;
+    return ivm__fact_miss(graph, fact, child, parent, &column) == IVM__FACT_USED;
+}
+
+ivm__fact_use ivm__fact_miss(const ivm__graph *graph, const ivm_fact *fact, uint32_t child, uint32_t parent, uint32_t *column)
 {
     const ivm__graph_leaf *from = &graph->leaves[child], *to = &graph->leaves[parent];
     ivm__equality pair;
-    bool leads = child != parent && from->table == fact->child && to->table == fact->parent;
-    for (uint32_t i = 0; leads && i < fact->columns_count; i++) {
-        leads = pair_equated(graph, from, to, fact->child_columns[i], fact->parent_columns[i], &pair);
+    if (child == parent || from->table != fact->child || to->table != fact->parent) {
+        return IVM__FACT_ELSEWHERE;
     }
-    return leads;
+    for (uint32_t i = 0; i < fact->columns_count; i++) {
+        if (!pair_equated(graph, from, to, fact->child_columns[i], fact->parent_columns[i], &pair)) {
+            *column = i;
+            bool concealed = !holds_column(from, fact->child_columns[i]) || !holds_column(to, fact->parent_columns[i]);
+            return concealed ? IVM__FACT_CONCEALED : IVM__FACT_APART;
+        }
+    }
+    return IVM__FACT_USED;
 }
 
 void ivm__edges_free(ivm__edges *edges, ivm__memory *memory)

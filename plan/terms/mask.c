@@ -66,6 +66,15 @@ uint64_t ivm__skip_mask(uint32_t leaves_count, const ivm__edge *edges, uint32_t 
     }
 }
 
+uint64_t ivm__skip_entries(uint64_t skip, const ivm__edge *edges, uint32_t edges_count, uint64_t insert_only)
+{
+    uint64_t parents = 0;
+    for (uint32_t e = 0; e < edges_count; e++) {
+        parents |= (uint64_t)!edges[e].unused_told << edges[e].parent;
+    }
+    return insert_only & parents & ~skip;
+}
+
 /* 2^bits, modulo 2^64. */
 static uint64_t power_of_two(uint32_t bits)
 {

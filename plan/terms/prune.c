@@ -166,6 +166,7 @@ static ivm_status union_make(const pruning *it, uint32_t leaf, const ivm__split 
 static ivm_status leaf_prune(const pruning *it, uint32_t leaf, const ivm__split *split, ivm__leaf_prune *prune)
 {
     bool all = false;
+    prune->entry = !is_pruned(it, leaf) && (it->rounds->candidates >> leaf & 1);
     for (uint32_t e = 0; e < it->edges->count; e++) {
         all |= tells(it, e, leaf) && !it->offers[e].held.touched;
     }

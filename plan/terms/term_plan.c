@@ -44,12 +44,12 @@ static uint64_t add_saturating(uint64_t a, uint64_t b)
 static ivm_status edge_judge(ivm__step *step, ivm__edge *edge)
 {
     bool awaited = false;
-    edge->unused = edge->within;
+    edge->unused = edge->within ? IVM__FACT_WITHIN : IVM__FACT_USED;
     if (edge->unused || edge->fact->trust != IVM_TRACKED) {
         return IVM_OK;
     }
     IVM_TRY(ivm__track_awaited(step, edge->fact, &awaited));
-    edge->unused = awaited;
+    edge->unused = awaited ? IVM__FACT_AWAITED : IVM__FACT_USED;
     return IVM_OK;
 }
 
@@ -61,7 +61,7 @@ static ivm_status term_plan_prune(void *state, ivm__step *step, ivm__leaf_prune 
     ivm_status status = refresh_edges(plan, step->since);
     ivm__edges *edges = &plan->edges[plan->edges_now];
     for (uint32_t e = 0; status == IVM_OK && e < edges->count; e++) {
-        edges->edge[e].unused = false;
+        edges->edge[e].unused = IVM__FACT_USED;
         if (pruning == IVM_FK_PRUNING_BATCH) {
             status = edge_judge(step, &edges->edge[e]);
         }
@@ -117,13 +117,15 @@ static void keep_unused(ivm__edges *edges)
     }
 }
 
-static void term_plan_commit(void *state)
+static void term_plan_commit(void *state, uint64_t rows_probed, uint64_t rows_matched)
 {
     ivm__term_plan *plan = state;
     if (plan->now->made && !plan->now->initial) {
         ivm__decision *before = plan->last;
         plan->last = plan->now;
         plan->now = before;
+        plan->last->rows_probed = rows_probed;
+        plan->last->rows_matched = rows_matched;
         plan->edges_last = plan->edges_now;
         keep_unused(&plan->edges[plan->edges_last]);
     }

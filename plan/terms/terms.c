@@ -213,6 +213,18 @@ static void decide_skip(const ivm__graph *graph, const ivm__edges *edges, ivm__d
     }
 }
 
+uint64_t ivm__decision_entries(const ivm__graph *graph, const ivm__edges *edges, const ivm__decision *decision)
+{
+    bool by_row = decision->options.fk_pruning == IVM_FK_PRUNING_ROW;
+    uint64_t candidates = 0;
+    for (uint32_t i = 0; i < graph->leaves_count; i++) {
+        const ivm__leaf_delta *leaf = &decision->leaves[i];
+        candidates |= (uint64_t)(graph->leaves[i].table && (by_row ? leaf->entry : leaf->table_insert_only)) << i;
+    }
+    return decision->options.fk_pruning == IVM_FK_PRUNING_OFF ? 0
+                                                              : ivm__skip_entries(decision->skip, edges->edge, edges->count, candidates);
+}
+
 /* Of the leaves that have a term; when a view is filled any leaf may be the one. */
 static void decide_costs(const ivm__graph *graph, ivm__decision *decision)
 {

@@ -5,6 +5,7 @@
  *     garbage [RECORDS] */
 #include <string.h>
 
+#include "directory.h"
 #include "engine/log/disk_model.h"
 #include "random.h"
 #include "story.h"
@@ -128,10 +129,36 @@ static disk_model *disk_make(const tape *it, size_t spoilt)
     return disk;
 }
 
+/* A byte of the newest checkpoint's stream is changed: the message names the file and where it is. */
+static void checkpoint_spoil(void)
+{
+    disk_model *disk = disk_create(1);
+    ivm_engine *engine;
+    ivm_recovery recovery;
+    ivm_error why = IVM_ERROR_INIT;
+    uint64_t size;
+    OK(ivm__durable_open("engine", NULL, disk_files(disk), &engine, NULL, error));
+    for (uint64_t step = 0; step <= STORY_CHECKPOINT; step++) {
+        (void)!story_step(engine, step, &why);
+    }
+    OK(ivm_engine_close(engine, error));
+    OK(ivm__durable_open("engine", NULL, disk_files(disk), &engine, &recovery, error));
+    OK(ivm_engine_close(engine, error));
+    ivm__file_name name = ivm__file_name_of(IVM__FILE_CHECKPOINT, recovery.checkpoint);
+    uint8_t *bytes = disk_bytes(disk, name.text, &size);
+    NEED(recovery.checkpoint > 0 && bytes && size > 400);
+    bytes[300] ^= 1;
+    NEED(ivm__durable_open("engine", NULL, disk_files(disk), &engine, NULL, &why) == IVM_CORRUPT);
+    NEED(strncmp(why.message, name.text, strlen(name.text)) == 0 && strstr(why.message, ", from byte ") &&
+         strstr(why.message, ", in engine"));
+    disk_free(disk);
+}
+
 int main(int argc, char **argv)
 {
     uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 1500, corrupt = 0, others = 0;
     tape it = { 0 };
+    checkpoint_spoil();
     story_tape(&it);
     NEED(it.count > STEPS / 2);
     for (uint64_t i = 0; i < count; i++) {

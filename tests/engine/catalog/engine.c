@@ -155,7 +155,8 @@ Test(engine_engine, with_a_snapshot_is_in_use)
     for (uint32_t i = 0; i < 3; i++) {
         cr_assert_eq(ivm_read_table(table, &snapshots[i], &error), IVM_OK);
     }
-    static const char *const open[] = { "has 3 open snapshots", "has 2 open snapshots", "has 1 open snapshot" };
+    static const char *const open[] = { "has 3 open snapshots or Arrow streams", "has 2 open snapshots or Arrow streams",
+                                        "has 1 open snapshot or Arrow stream" };
     static const uint32_t order[] = { 1, 0, 2 }; /* out of the middle of the list, then its ends */
     for (uint32_t i = 0; i < 3; i++) {
         failed(ivm_engine_close(engine, &error), IVM_IN_USE, open[i]);

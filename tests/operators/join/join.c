@@ -134,6 +134,8 @@ Test(operators_join, counts_what_it_does)
     cr_assert_eq(it.stats.terms_run, 1);
     cr_assert_eq(it.stats.rows_probed, 40, "a null key asks no index");
     cr_assert_eq(it.stats.rows_matched, 20);
+    cr_assert_eq(join.planner->rows_probed, 40, "the planner is told at the commit");
+    cr_assert_eq(join.planner->rows_matched, 20);
     cr_assert(bags_hold(&join, bags));
     bags_free(bags);
     hand_close(&it);

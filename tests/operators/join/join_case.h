@@ -42,6 +42,7 @@ typedef struct case_planner {
     uint32_t order[CASE_LEAVES_MAX];
     ivm__leaf_delta deltas[CASE_LEAVES_MAX]; /* what it was told last */
     uint32_t begun, committed, undone;       /* steps */
+    uint64_t rows_probed, rows_matched;      /* of the last committed */
     bool *freed;
 } case_planner;
 

@@ -145,9 +145,12 @@ static bool planner_next(void *state, ivm__term *term)
                                           : telescoping_next(planner, term);
 }
 
-static void planner_commit(void *state)
+static void planner_commit(void *state, uint64_t rows_probed, uint64_t rows_matched)
 {
-    ((case_planner *)state)->committed++;
+    case_planner *planner = state;
+    planner->committed++;
+    planner->rows_probed = rows_probed;
+    planner->rows_matched = rows_matched;
 }
 
 static void planner_undo(void *state)

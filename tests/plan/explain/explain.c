@@ -52,6 +52,8 @@ Test(plan_explain, json_tells_the_last_push)
     explain_member(join, "masks", "[\"001\"]");
     explain_member(join, "pruned", "6");
     explain_member(join, "empty", "0");
+    explain_member(join, "rows_probed", "6"); /* three for products, three for days */
+    explain_member(join, "rows_matched", "3");
     const json_t *term = json_array_get(json_object_get(join, "terms"), 0);
     explain_member(term, "mask", "\"001\"");
     explain_member(term, "sign", "1");
@@ -125,6 +127,11 @@ Test(plan_explain, before_the_first_push_every_mask_is_empty)
     explain_member(explain_join(root), "run", "0");
     explain_member(explain_join(root), "facts", "[]");
     explain_member(explain_join(root), "terms", "[]");
+    explain_member(root, "pushed", "false");
+    json_decref(root);
+    push(sale, IVM_INSERT, "1,1,1");
+    root = explained(late, NULL);
+    explain_member(root, "pushed", "true");
     json_decref(root);
 }
 
@@ -145,13 +152,18 @@ Test(plan_explain, facts_are_those_that_the_last_push_used)
     push(product, IVM_INSERT, "1,ax");
     push(day, IVM_INSERT, "1,1");
     push(sale, IVM_INSERT, "1,1,9223372036854775807");
-    char *before = explain(star, NULL, IVM_EXPLAIN_JSON);
+    json_t *before = explained(star, NULL);
     declare(sale, "product", product);
     cr_assert_eq(fixture_push(&shop, sale, IVM_INSERT, "1,1,1"), IVM_OVERFLOW);
-    char *after = explain(star, NULL, IVM_EXPLAIN_JSON);
-    cr_assert_str_eq(after, before);
-    ivm_text_free(before);
-    ivm_text_free(after);
+    json_t *after = explained(star, NULL);
+    json_t *join = json_array_get(json_object_get(after, "joins"), 0);
+    const json_t *unused = json_object_get(join, "unused");
+    cr_assert_eq(json_array_size(unused), 1u, "the fact declared since");
+    cr_assert_str_eq(explain_text_of(json_array_get(unused, 0), "reason"), "not_in_force");
+    cr_assert_eq(json_array_clear(json_object_get(join, "unused")), 0);
+    cr_assert(json_equal(after, before), "all else is as it was");
+    json_decref(before);
+    json_decref(after);
     push(sale, IVM_INSERT, "1,1,-1");
     cr_assert_eq(facts_count(star), 3u);
     set_planner(IVM_FK_PRUNING_OFF, IVM_JOIN_AUTO, true);
@@ -352,10 +364,10 @@ Test(plan_explain, rows_that_stay_for_their_children_are_told)
         "  leaf 1  o (table orders): mixed, 3 fresh (1 awaited), 2 gone (1 still referred to), 2 changed, 4 delta rows\n  pruning row\n");
     holds(view, "1", "1");
     push(order, IVM_INSERT, "7,g");
-    has(view, NULL, "  leaf 1  o (table orders): insert_only, 1 fresh (1 awaited), 0 gone, 0 changed, 1 delta rows\n");
+    has(view, NULL, "  leaf 1  o (table orders): insert_only, 1 fresh (1 awaited), 0 gone, 0 changed, 1 delta row\n");
     holds(view, "1", "0");
     push(order, IVM_DELETE, "2,new 7,g");
-    has(view, NULL, ": mixed, 0 fresh, 2 gone (1 still referred to), 0 changed, 1 delta rows\n");
+    has(view, NULL, ": mixed, 0 fresh, 2 gone (1 still referred to), 0 changed, 1 delta row\n");
     push(item, IVM_DELETE, "7,70");
     push(order, IVM_INSERT, "7,g");
     holds(view, "0", "0");
@@ -401,7 +413,8 @@ Test(plan_explain, the_terms_of_a_rule_are_counted)
         cr_assert_eq(ivm_push_batch(shop.engine, batch, &stats, &shop.error), IVM_OK, "%s", shop.error.message);
         cr_assert_eq(stats.terms_run, rule == IVM_JOIN_MOBIUS ? 3u : 2u);
         cr_assert_eq(stats.terms_pruned, 0u);
-        has(view, NULL, "  pruning off\n  masks (Moebius count) 3 in all, 0 pruned, 0 empty, 3 left; skip mask 00\n");
+        has(view, NULL, "  pruning off\n  unused  leaf 0 -> leaf 1, rely: item(order_id) -> orders(id): fk_pruning is off\n");
+        has(view, NULL, ": fk_pruning is off\n  masks (Moebius count) 3 in all, 0 pruned, 0 empty, 3 left; skip mask 00\n");
         has(view, NULL, rule == IVM_JOIN_MOBIUS ? "  rule    mobius, 3 terms (" : "  rule    telescoping, 2 terms (");
         has(view, NULL, explain_legend);
     }

@@ -109,6 +109,27 @@ static void check_facts(const json_t *join, size_t leaves_count)
     }
 }
 
+static void check_unused(const json_t *join, size_t leaves_count)
+{
+    const json_t *unused = member(join, "unused", JSON_ARRAY);
+    cr_assert_leq(json_array_size(unused), 64u);
+    for (size_t i = 0; i < json_array_size(unused); i++) {
+        const json_t *fact = json_array_get(unused, i);
+        cr_assert_lt(number_of(fact, "child"), leaves_count);
+        cr_assert_lt(number_of(fact, "parent"), leaves_count);
+        cr_assert_neq(number_of(fact, "child"), number_of(fact, "parent"));
+        size_t columns = json_array_size(member(fact, "columns", JSON_ARRAY));
+        cr_assert(columns > 0 && columns == json_array_size(member(fact, "parent_columns", JSON_ARRAY)));
+        cr_assert_not_null(
+            ivm__table_named(shop.engine, explain_text_of(fact, "child_table"), strlen(explain_text_of(fact, "child_table"))));
+        cr_assert_not_null(
+            ivm__table_named(shop.engine, explain_text_of(fact, "parent_table"), strlen(explain_text_of(fact, "parent_table"))));
+        cr_assert_gt(strlen(explain_text_of(fact, "trust")), 0u);
+        cr_assert_gt(strlen(explain_text_of(fact, "reason")), 0u);
+        cr_assert_gt(strlen(explain_text_of(fact, "why")), 0u);
+    }
+}
+
 /* The listed masks are the first of those that run. */
 static void check_masks(const json_t *join, size_t leaves_count, uint64_t empty, uint64_t skip)
 {
@@ -216,6 +237,9 @@ json_t *explained(ivm_view *view, const ivm_explain_options *stated)
         uint64_t empty, skip;
         check_leaves(join, leaves_count, &empty, &skip);
         check_facts(join, leaves_count);
+        check_unused(join, leaves_count);
+        number_of(join, "rows_probed");
+        number_of(join, "rows_matched");
         cr_assert_eq(mask_of(explain_text_of(join, "skip_mask"), leaves_count), skip);
         check_indexes(join, leaves_count);
         check_masks(join, leaves_count, ivm_engine_planner(shop.engine).skip_empty ? empty : 0, skip);

@@ -32,7 +32,7 @@ Test(plan_explain_indexes, built_or_not)
                  " {\"leaf\": 1, \"columns\": [\"p.id\"], \"built\": true, \"drivers\": [0, 2]},"
                  " {\"leaf\": 2, \"columns\": [\"d.id\"], \"built\": true, \"drivers\": [0, 1]}]");
     char *text = explain(star, NULL, IVM_EXPLAIN_TEXT);
-    cr_assert_not_null(strstr(text, "  index   leaf 0  s: s.day; built when first read; for leaves 2\n"), "%s", text);
+    cr_assert_not_null(strstr(text, "  index   leaf 0  s: s.day; built when first read; for leaf 2\n"), "%s", text);
     cr_assert_not_null(strstr(text, "  index   leaf 1  p: p.id; "), "%s", text);
     cr_assert_not_null(strstr(text, " bytes; for leaves 0, 2\n"), "%s", text);
     ivm_text_free(text);

@@ -151,7 +151,7 @@ Test(plan_explain_stated, no_rows_are_counted_and_nobody_waits)
     }
     push(sale, IVM_INSERT, "1,1,1");
     char *last = explain(star, NULL, IVM_EXPLAIN_TEXT);
-    cr_assert(strstr(last, ", 1 delta rows\n") && !strstr(last, "as if no child"), "%s", last);
+    cr_assert(strstr(last, ", 1 delta row\n") && !strstr(last, "as if no child"), "%s", last);
     ivm_text_free(last);
 }
 

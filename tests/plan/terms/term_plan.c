@@ -46,7 +46,11 @@ static ivm_status begin(ivm__term_plan *of, const ivm__leaf_delta *leaves, ivm_s
     if (status == IVM_OK) {
         status = planner.begin(planner.state, &step, leaves, of->graph->leaves_count);
     }
-    (keep && status == IVM_OK ? planner.commit : planner.undo)(planner.state);
+    if (keep && status == IVM_OK) {
+        planner.commit(planner.state, 0, 0);
+    } else {
+        planner.undo(planner.state);
+    }
     return status;
 }
 
