@@ -99,6 +99,16 @@ def need_layout(prefix):
     need(os.path.exists(f"{folder}/libivm.a"), "there is no static library")
     need(run(f"{prefix}/bin/ivm", "--version") == f"ivm {VERSION}\n", "the command is of another version")
     need(os.path.exists(f"{prefix}/share/man/man1/ivm.1"), "there is no manual page")
+    need_documents(f"{prefix}/share/doc/ivm")
+
+
+def need_documents(folder):
+    """README is there with everything that it links to."""
+    with open(f"{folder}/README.md", encoding="utf-8") as file:
+        links = set(re.findall(r"\]\(([^)#]+)\)", file.read()))
+    need("tests/scenario.md" in links and any(link.startswith("bench/examples/") for link in links), f"README links to {links}")
+    for link in links:
+        need(os.path.exists(f"{folder}/{link}"), f"{folder}: README links to {link}, which is not there")
 
 
 def use(given, prefix, work):

@@ -119,8 +119,8 @@ IVM_API ivm_plan *ivm_plan_order_by(ivm_plan *top_k, ivm_expr *value, bool desce
 /* Frees a plan that no builder and no view has taken. NULL is fine. */
 IVM_API void ivm_plan_free(ivm_plan *plan);
 
-/* Reads a plan from JSON. Every form stands in scenario.md (tests/ in the sources, share/doc/ivm where ivm is installed), under "Plans" and
- * "Values". The caller owns *plan. invalid_plan (unknown_table of a scan without a name) says what is wrong; unsupported where the library
+/* Reads a plan from JSON. Every form stands in tests/scenario.md, under "Plans" and "Values" (of the sources; also in share/doc/ivm where
+ * ivm is installed). The caller owns *plan. invalid_plan (unknown_table of a scan without a name) says what is wrong; unsupported where the library
  * was built without JSON. A member that the format does not have is passed over, so that a misspelled one counts as missing: a "where" of a
  * join, say. */
 IVM_API ivm_status ivm_plan_from_json(const char *text, size_t size, ivm_plan **plan, ivm_error *error) IVM_MUST_CHECK;
