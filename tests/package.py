@@ -188,6 +188,8 @@ def subdirectory(given, work):
 def amalgamation(given, work):
     source = f"{given.build}/amalgamation"
     run(given.cc, "-std=gnu17", *STRICT, "-c", f"{source}/ivm.c", "-o", f"{work}/ivm.o")
+    run(given.cc, "-std=gnu17", "-O3", "-DNDEBUG", *STRICT, "-c", f"{source}/ivm.c", "-o", f"{work}/fast.o")
+    need("__assert_fail" in run("nm", f"{work}/ivm.o") and "__assert_fail" not in run("nm", f"{work}/fast.o"), "-DNDEBUG decides nothing")
     run(given.cc, "-std=gnu17", *STRICT, "-DIVM_WITH_DURABLE=0", "-fsanitize=address", "-fsyntax-only", f"{source}/ivm.c")
     # A stranger's ivm.h lies beside the program, without a folder ivm.
     os.makedirs(f"{work}/ivm")
