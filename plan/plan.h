@@ -322,7 +322,7 @@ ivm_status ivm__term_plan_create(ivm_engine *engine, ivm__graph *graph, ivm__ter
 /* As the join operator's planner; the operator frees it. */
 ivm__join_planner ivm__term_planner(ivm__term_plan *plan);
 
-/* ---- Programs (plan/compile/compile.c) and explain (plan/explain*.c) ---------------------------------------------------------------------------- */
+/* ---- Programs (plan/compile/compile.c) and explain (plan/explain/) ---------------------------------------------------------------------------- */
 
 /* A view's joins in reading order, for explain. Node and graphs are owned; term plans belong to the operators. */
 typedef struct ivm__planned {

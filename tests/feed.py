@@ -21,6 +21,7 @@ import time
 
 passed = failed = 0
 IVM = FOLDER = None
+HANGS = 600  # seconds: what takes longer hangs, on a slow machine with other work, too
 
 PRODUCT = '{"table": {"name": "product", "columns": [["id", "int64"], ["name", "string"]], "key": ["id"]}}\n'
 SALES = '{"table": {"name": "sales", "columns": [["product_id", "int64"], ["amount", "decimal(38,2)"], ["at", "timestamp"], ["day", "date"]]}}\n'
@@ -53,7 +54,7 @@ def path_of(name, content=None):
 def feed(plan, lines, *options):
     plan = path_of("plan.jsonl", plan)
     lines = lines if isinstance(lines, bytes) else lines.encode()
-    return subprocess.run([IVM, "feed", *options, plan], input=lines, capture_output=True, timeout=120)
+    return subprocess.run([IVM, "feed", *options, plan], input=lines, capture_output=True, timeout=HANGS)
 
 
 def bag(out):
@@ -198,7 +199,7 @@ def chain():
     lines = [{"table": "product", "insert": {"id": i, "name": str(i)}} for i in range(20)]
     lines += [{"table": "sales", "insert": {"product_id": i % 25, "amount": "0.10", "at": i}} for i in range(1000)]
     done = subprocess.run(["sh", "-c", '"$0" feed --batch 7 "$1" | "$0" feed --batch 3 "$2"', IVM, first, second], input=lines_of(*lines).encode(),
-                          capture_output=True, timeout=60)
+                          capture_output=True, timeout=HANGS)
     judge("two in a pipe", bag(done.stdout) == {("v", '{"n": "80.00"}'): 1}, done.stdout[-300:] + done.stderr)
 
 
@@ -357,7 +358,7 @@ def killed():
         else:
             lines.append({"table": "sales", "insert": {"product_id": random.randrange(40), "amount": "0.01", "at": i}} if random.random() < 0.9 else "bad")
     given = path_of("killed.jsonl", lines_of(*lines))
-    whole = subprocess.run([IVM, "feed", "--batch", "10", path_of("plan.jsonl", plan), given], capture_output=True, timeout=60)
+    whole = subprocess.run([IVM, "feed", "--batch", "10", path_of("plan.jsonl", plan), given], capture_output=True, timeout=HANGS)
     def trial(again):
         out, kept, kills = path_of(f"killed{again}.out", ""), path_of(f"killed{again}.checkpoint"), 0
         for attempt in range(1000):
@@ -367,7 +368,7 @@ def killed():
             while run.poll() is None and os.path.getsize(out) < until:
                 time.sleep(0.0005)
             run.send_signal(signal.SIGKILL if attempt % 3 else signal.SIGTERM)
-            err = run.communicate(timeout=60)[1]
+            err = run.communicate(timeout=HANGS)[1]
             if b"12000 lines" in err:
                 break
             kills += 1
@@ -404,7 +405,7 @@ def durable():
             run.stdout.readline()
         if kill:
             run.kill()
-        err = run.communicate(timeout=60)[1]
+        err = run.communicate(timeout=HANGS)[1]
         judge("durable, killed", run.returncode == (-signal.SIGKILL if kill else 0), f"{run.returncode}, {err}")
     more = feed(plan, '{"insert": {"x": 1}}\n', "--durable", place, "--continue")
     total = sum(range(4000))
@@ -447,7 +448,7 @@ def kill_at_random(*arguments):
             out, err = run.communicate(timeout=random.uniform(0.0, 0.01 * 1.02 ** attempt))
         except subprocess.TimeoutExpired:
             run.kill()
-            out, err = run.communicate(timeout=60)
+            out, err = run.communicate(timeout=HANGS)
         outs.append(out)
         if run.returncode != -signal.SIGKILL:
             return outs, kills, run.returncode, err.decode()
@@ -473,7 +474,7 @@ def exactly_once():
     plan = path_of("once.jsonl", SHOP + scan("product"))
     inputs = [path_of("products", lines_of(*products)) + ":product", path_of("sales", lines_of(*sales)) + ":sales"]
     how = ["--from", "rows", "--batch", "10", "--wait", "600000"]
-    whole = subprocess.run([IVM, "feed", *how, plan, *inputs], capture_output=True, timeout=60)
+    whole = subprocess.run([IVM, "feed", *how, plan, *inputs], capture_output=True, timeout=HANGS)
     said = whole.stderr.decode().splitlines()[-1].split(" deletions")[0]
     def trial_file(kept, again):
         out = path_of(f"once{again}{kept}")
@@ -516,30 +517,30 @@ def inputs():
         products = path_of("a:b", lines_of(line({"id": 1, "name": "x"}), "oops", line({"id": 2, "name": "y"})))
         sales = path_of("s", lines_of(line(sale), line(sale), "", line({"product_id": "?"})))
         run = subprocess.run([IVM, "feed", "--from", kind, "--to", "feldera", "--batch", "2", plan, products + ":product", sales + ":sales"],
-                             capture_output=True, timeout=60)
+                             capture_output=True, timeout=HANGS)
         judge(f"two files, {kind}", run.returncode == 0 and bag(run.stdout) == bag(lines_of(
             {"table": "totals", "insert": {"name": "x", "total": "3.00"}}, {"table": "all_product", "insert": {"id": 1, "name": "x"}},
             {"table": "all_product", "insert": {"id": 2, "name": "y"}}).encode()) and f"{products}:2: not JSON".encode() in run.stderr and
             f"{sales}:4: sales.product_id: ".encode() in run.stderr and b"7 lines, 2 bad" in run.stderr, run.stdout + run.stderr)
     up = path_of("up", lines_of({"key": {"id": 1}, "value": {"name": "z"}}))
     run = subprocess.run([IVM, "feed", "--from", "upsert", "--to", "feldera", plan, up + ":product", "-:product"],
-                         input=lines_of({"key": 1, "value": {"name": "later"}}, "x").encode(), capture_output=True, timeout=60)
+                         input=lines_of({"key": 1, "value": {"name": "later"}}, "x").encode(), capture_output=True, timeout=HANGS)
     judge("a file, then standard input", run.stdout.endswith(b'"insert": {"id": 1, "name": "later"}}\n') and b"feed: line 2: " in run.stderr,
           run.stdout + run.stderr)
-    run = subprocess.run([IVM, "feed", plan, up, "--table", "sales", up + ":product"], capture_output=True, timeout=60)
+    run = subprocess.run([IVM, "feed", plan, up, "--table", "sales", up + ":product"], capture_output=True, timeout=HANGS)
     judge("the option is for the others", b"has an insert or a delete" in run.stderr and run.stderr.count(b":1: ") == 2, run.stderr)
     for name, given, why in (("no such input", [up + ":nothing"], "up:nothing: cannot read: No such file or directory, and nothing is no table of the plan"),
                              ("standard input twice", ["-", "-:product"], "given once"),
                              ("too many inputs", [up] * 14, "14 inputs, 13 at most")):
-        run = subprocess.run([IVM, "feed", plan, *given], input=b"", capture_output=True, timeout=60)
+        run = subprocess.run([IVM, "feed", plan, *given], input=b"", capture_output=True, timeout=HANGS)
         judge(name, run.returncode == 2 and why.encode() in run.stderr and run.stderr.count(b"\n") == 1, run.stderr)
     kept = path_of("inputs.checkpoint")
     rows = ["--from", "rows", "--checkpoint", kept, plan]
-    subprocess.run([IVM, "feed", *rows, up + ":product", sales + ":sales"], capture_output=True, timeout=60)
+    subprocess.run([IVM, "feed", *rows, up + ":product", sales + ":sales"], capture_output=True, timeout=HANGS)
     for other in ([sales + ":sales", up + ":product"], [up + ":product"], [up + ":product", sales + ":sales", "-"]):
-        run = subprocess.run([IVM, "feed", *rows, *other], input=b"", capture_output=True, timeout=60)
+        run = subprocess.run([IVM, "feed", *rows, *other], input=b"", capture_output=True, timeout=HANGS)
         judge("other inputs", run.returncode == 2 and b"inputs.checkpoint: is of a feed of other inputs" in run.stderr, run.stderr)
-    run = subprocess.run([IVM, "feed", *rows, up + ":product", path_of("s", "{}") + ":sales"], capture_output=True, timeout=60)
+    run = subprocess.run([IVM, "feed", *rows, up + ":product", path_of("s", "{}") + ":sales"], capture_output=True, timeout=HANGS)
     judge("one of them shorter", run.returncode == 2 and f"{sales}: ends before byte".encode() in run.stderr, run.stderr)
 
 
@@ -568,7 +569,7 @@ def pipes():
     writers[1].write(lines_of('_id": 5, "amount": "3"}').encode())
     judge("one waits for nobody", (total(run), total(run)) == ({"name": "five", "total": "2.00"}, {"name": "five", "total": "5.00"}))
     run.send_signal(signal.SIGTERM)
-    err = run.communicate(timeout=60)[1].decode()
+    err = run.communicate(timeout=HANGS)[1].decode()
     judge("a signal amid pipes", run.returncode == 0 and f"{names[0]}:2: " in err and "6 lines, 1 bad" in err, err)
     for writer in writers:
         writer.close()
@@ -578,7 +579,7 @@ def pipes():
     writers[0].write(lines_of({"id": 5, "name": "five"}, "bad", "worse").encode())
     for writer in writers:
         writer.close()
-    err = run.communicate(timeout=60)[1].decode()
+    err = run.communicate(timeout=HANGS)[1].decode()
     judge("pipes end", run.returncode == 0 and f"{names[0]}:3: " in err and f"{names[0]}:2: " not in err and "8 lines, 2 bad" in err, err)
 
 

@@ -208,7 +208,7 @@ def shown_by(place, text):
     """What the tables of guarantees and reliability name as their tests is one: of CTest, a suite, a program, or a figure's own words."""
     told = place.run(f"ctest --test-dir {place.build} -N").stdout
     tests = set(re.findall(r"Test +#\d+: (\w+)", told))
-    suites = {suite for path in glob.glob(f"{HERE}/*/*.c") for suite in re.findall(r"^Test\((\w+),", read(os.path.relpath(path, ROOT)), re.MULTILINE)}
+    suites = {suite for path in glob.glob(f"{HERE}/**/*.c", recursive=True) for suite in re.findall(r"^Test\((\w+),", read(os.path.relpath(path, ROOT)), re.MULTILINE)}
     cells = re.findall(r"^\| .* \| (`.*`|every suite) \|(?: .* \|)?$", text, re.MULTILINE)
     judge("tests that show", len(cells) > 10, cells)
     for name in re.findall(r"`([^`]+)`", " ".join(cells)):
@@ -219,8 +219,8 @@ def shown_by(place, text):
 def names_known():
     """-> names of the headers, of tests and suites, and what the command's helps and CMake say."""
     headers = "".join(read(os.path.relpath(path, ROOT)) for path in glob.glob(f"{ROOT}/include/ivm/*.h"))
-    tests = "".join(read(os.path.relpath(path, ROOT)) for path in glob.glob(f"{ROOT}/tests/*/*.c") + glob.glob(f"{ROOT}/*/CMakeLists.txt") +
-                    [f"{ROOT}/CMakeLists.txt"])
+    tests = "".join(read(os.path.relpath(path, ROOT)) for path in glob.glob(f"{ROOT}/tests/**/*.c", recursive=True) +
+                    glob.glob(f"{ROOT}/*/CMakeLists.txt") + [f"{ROOT}/CMakeLists.txt"])
     return headers, tests
 
 

@@ -137,7 +137,7 @@ def variant_build(build, folder, source, text):
 
 
 def replay(ivm, options, files):
-    return subprocess.run([ivm, "replay", *options, *files], capture_output=True, text=True, timeout=60)
+    return subprocess.run([ivm, "replay", *options, *files], capture_output=True, text=True, timeout=600)
 
 
 def judge(build, variant):

@@ -161,6 +161,13 @@ static ivm_status touch_groups(ivm__aggregate *self, ivm__step *step, const uint
     return IVM_OK;
 }
 
+static void groups_forget(ivm__aggregate *self, const uint32_t *groups, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        ivm__group_codes_forget(&self->codes, groups[i]);
+    }
+}
+
 static ivm_status add_chunk(ivm__aggregate *self, ivm__step *step, uint32_t port, const ivm__chunk *chunk)
 {
     uint32_t *groups = ivm__arena_allocate(step->scratch, IVM__CHUNK_ROWS * sizeof *groups);
@@ -178,7 +185,11 @@ static ivm_status add_chunk(ivm__aggregate *self, ivm__step *step, uint32_t port
     } else {
         memset(groups, 0, chunk->rows_count * sizeof *groups);
     }
-    IVM_TRY(touch_groups(self, step, groups, chunk->rows_count));
+    ivm_status touched = touch_groups(self, step, groups, chunk->rows_count);
+    if (touched != IVM_OK) { /* those made just now are not among the touched ones, and go by the undo */
+        groups_forget(self, groups, chunk->rows_count);
+        return touched;
+    }
     IVM_TRY(ivm__accumulate(&self->accumulators, step, port, chunk, groups, failed));
     /* A row of negative weight fails as any other: of three ports one counts, by which every row weighs 1. */
     bool counts = port == (self->accumulators.negative ? IVM__AGGREGATE_SUPPORT : IVM__AGGREGATE_ROWS);

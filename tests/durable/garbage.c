@@ -5,8 +5,8 @@
  *     garbage [RECORDS] */
 #include <string.h>
 
-#include "../engine/disk_model.h"
-#include "../random.h"
+#include "engine/log/disk_model.h"
+#include "random.h"
 #include "story.h"
 
 #define STEPS 90

@@ -1,6 +1,6 @@
 /* A durable engine whose allocations fail, one after the other: a step that fails for it has changed neither the engine nor its directory, and an
  * opening that fails for it leaves the directory as it was. Prints how many allocations failed. */
-#include "../allocator.h"
+#include "allocator.h"
 #include "disk.h"
 #include "story.h"
 

@@ -3,7 +3,7 @@
  * what is there is the engine after some step not before the last that was asked for. Prints how many cuts were survived.
  *
  *     power [SEEDS [STEPS]] */
-#include "../engine/disk_model.h"
+#include "engine/log/disk_model.h"
 #include "story.h"
 
 #define ASKED_EVERY 9 /* steps */

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../need.h"
 #include "durable_inside.h"
 #include "ivm/ivm.h"
+#include "need.h"
 
 #define OK(call)                                                                                                                           \
     do {                                                                                                                                   \

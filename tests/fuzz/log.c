@@ -3,7 +3,7 @@
  * must then give, opened again, what it gave and what was appended. The mutator changes a file's bytes and seals them. */
 #include "log.h"
 #include "directory.h"
-#include "engine/disk_model.h"
+#include "engine/log/disk_model.h"
 #include "fuzz.h"
 #include "log_fragment.h"
 

@@ -1,6 +1,6 @@
 /* Makes seeds for the corpus of logs: fuzz_log_seeds DIRECTORY writes a file for each of some ways to fill a log. */
 #include "directory.h"
-#include "engine/disk_model.h"
+#include "engine/log/disk_model.h"
 #include "fuzz.h"
 #include "log.h"
 

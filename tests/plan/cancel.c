@@ -1,6 +1,6 @@
 /* Cancelled calls: a request that comes at the n-th allocation, for every n, or from within a stream's function ends the call with nothing changed, or
  * comes too late and changes nothing of its outcome; one that the n-th look finds, for every n, always ends it. Requests from another thread:
- * tests/cancel.c. */
+ * tests/programs/cancel.c. */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <string.h>

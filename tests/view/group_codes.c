@@ -1,5 +1,6 @@
 /* Groups by codes, from outside: facts grouped by two attributes of dimensions large enough to have covers, against recomputation after every push.
  * Groups go and come back under other ids, attributes get values that were never there, pushes fail half way, dimensions are refilled. */
+#include "allocator.h"
 #include "ivm/ivm.h"
 #include "random.h"
 
@@ -11,6 +12,7 @@
 #define FACTS 600u
 
 typedef struct world {
+    test_allocator allocator;
     ivm_engine *engine;
     ivm_table *dimension[2], *fact;
     ivm_view *view;
@@ -40,15 +42,20 @@ static void row(ivm_batch *batch, ivm_table *table, ivm_change change, const int
     cr_assert_eq(ivm_batch_row(batch, table, change, 1, values, count), IVM_OK);
 }
 
-static void push(world *w, ivm_batch *batch, ivm_status wanted)
+static void audit(world *w)
 {
     ivm_snapshot *differences = NULL;
-    cr_assert_eq(ivm_push_batch(w->engine, batch, NULL, &w->error), wanted, "%s", w->error.message);
     cr_assert_eq(ivm_audit_view(w->view, &differences, &w->error), IVM_OK, "%s", w->error.message);
     for (ivm_rows rows; ivm_snapshot_next(differences, &rows);) {
         cr_assert_fail("the view is not what it would be anew");
     }
     ivm_snapshot_close(differences);
+}
+
+static void push(world *w, ivm_batch *batch, ivm_status wanted)
+{
+    cr_assert_eq(ivm_push_batch(w->engine, batch, NULL, &w->error), wanted, "%s", w->error.message);
+    audit(w);
 }
 
 /* Attribute of a dimension row at first: few values. */
@@ -78,6 +85,8 @@ static void begin(world *w, uint64_t seed, uint32_t threads)
     ivm_table_options others = { .columns = other, .columns_count = 2, .key = "id" };
     ivm_table_options facts = { .columns = fact, .columns_count = 4, .key = "id" };
     memset(w, 0, sizeof *w);
+    test_allocator_init(&w->allocator);
+    options.allocator = test_allocator_functions(&w->allocator);
     memset(w->fact_of, 0xff, sizeof w->fact_of);
     w->random = seed;
     w->error = (ivm_error)IVM_ERROR_INIT;
@@ -91,6 +100,12 @@ static void begin(world *w, uint64_t seed, uint32_t threads)
     cr_assert_eq(ivm_view_create(w->engine, "v", plan, NULL, &w->view, &w->error), IVM_OK, "%s", w->error.message);
     fill(w, 0);
     fill(w, 1);
+}
+
+static void end(world *w)
+{
+    cr_assert_eq(ivm_engine_close(w->engine, &w->error), IVM_OK, "%s", w->error.message);
+    cr_assert(test_allocator_is_clean(&w->allocator));
 }
 
 /* A fact row comes, changes or goes. */
@@ -151,7 +166,38 @@ Test(view_group_codes, every_push_against_recomputation)
             uint64_t kind = draw(w, 12);
             step(w, kind);
         }
-        cr_assert_eq(ivm_engine_close(w->engine, &w->error), IVM_OK, "%s", w->error.message);
+        end(w);
         free(w);
     }
+}
+
+/* So many facts of new keys from `first` on, in one after the other of ten groups from this one on: there are twelve. */
+static ivm_batch *facts_of(world *w, int64_t first, int64_t count, int64_t group)
+{
+    ivm_batch *batch = batch_of(w);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t nth = group + i % 10;
+        row(batch, w->fact, IVM_INSERT, (int64_t[]){ first + i, nth % 3, nth / 3, 1 + i }, 4);
+    }
+    return batch;
+}
+
+/* Groups that a push made before memory ran out went with it, and are not known by their codes: a group that is made next has the id of one of them. */
+Test(view_group_codes, groups_of_a_push_that_ran_out_of_memory)
+{
+    world *w = calloc(1, sizeof *w);
+    for (uint64_t n = 1, done = 0; !done; n++) {
+        begin(w, 5, 1);
+        push(w, facts_of(w, 0, 1, 0), IVM_OK);
+        ivm_batch *batch = facts_of(w, 100, 60, 1);
+        test_allocator_arm(&w->allocator, n);
+        ivm_status status = ivm_push_batch(w->engine, batch, NULL, &w->error);
+        done = !test_allocator_disarm(&w->allocator);
+        cr_assert(status == IVM_OK || (!done && status == IVM_OUT_OF_MEMORY));
+        audit(w);
+        push(w, facts_of(w, 200, 1, 11), IVM_OK);
+        push(w, facts_of(w, 300, 60, 1), IVM_OK);
+        end(w);
+    }
+    free(w);
 }

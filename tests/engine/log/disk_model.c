@@ -1,6 +1,6 @@
 /* The disk of tests: what it holds, and what of it is left when the power goes. */
-#include "../random.h"
 #include "disk_inside.h"
+#include "random.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@ import random
 import struct
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "oracle"))
 import oracle  # noqa: E402
 
 ROWS = 40  # enough for a few rows of them to be computed apart

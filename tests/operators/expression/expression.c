@@ -1,5 +1,5 @@
 /* Expressions over chunks: which rows are computed at all, which are selected, and what holds of every function. Random expressions are held
- * against the oracle in tests/plan/check_expression.c. */
+ * against the oracle in tests/plan/check/check_expression.c. */
 #include "columns.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* Tests of engine/log*.c over a disk that loses its power: at every call of many workloads, at random again and again, and with calls that fail,
+/* Tests of engine/log over a disk that loses its power: at every call of many workloads, at random again and again, and with calls that fail,
  * are interrupted or do less than asked. After each: what was known to be on the disk is there, what is there is a prefix of what was appended. */
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Tests of engine/log*.c as its header says it: records of all sizes, segments, taking back, checkpoints, locks, reading only, memory that runs out. */
+/* Tests of engine/log as log.h says it: records of all sizes, segments, taking back, checkpoints, locks, reading only, memory that runs out. */
 #include <criterion/criterion.h>
 #include <string.h>
 
