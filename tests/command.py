@@ -293,11 +293,15 @@ def measure(ivm, folder):
     judge("bars", done.returncode == 0 and re.search(r"bytes of a retained fact .* at most +1.6, goal +1.2 +measured +[0-9.]+ +(bar|not) ?", done.stdout)
           and "star" not in done.stdout.lower().split("held to")[-1], done.stdout)
     plot = os.path.join(folder, "plots")
+    done = run(ivm, ["bench", "star", "--sweep", "--rows", "2000", "--runs", "1", "--plot", plot])
+    if shutil.which("gnuplot"):  # of what a sweep measures the chosen lines alone, by words
+        text = open(os.path.join(plot, "star-batch-ns.svg"), encoding="utf-8").read()
+        judge("plot in words", "STAR4: ivm" in text and "fact rows in a batch" in text and "_ns" not in text, done.stdout + done.stderr)
     done = run(ivm, ["bench", "scale", "--rows", "10000", "--pushes", "20", "--runs", "2", "--plot", plot])
     if shutil.which("gnuplot"):
         drawn = os.path.join(plot, "scale-facts-ns.svg")
         kept = [json.loads(line) for line in open(os.path.join(plot, "scale.jsonl"), encoding="utf-8")]
-        judge("plot", done.returncode == 0 and os.path.exists(drawn) and "fact_insert_ns" in open(drawn, encoding="utf-8").read() and
+        judge("plot", done.returncode == 0 and os.path.exists(drawn) and "a fact row comes" in open(drawn, encoding="utf-8").read() and
               kept[-1]["metric"] == "conditions", done.stdout + done.stderr)
     else:
         judge("plot", done.returncode == 2 and "needs gnuplot" in done.stderr, done.stdout + done.stderr)

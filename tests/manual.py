@@ -55,7 +55,9 @@ def main():
         judge(name, options(here) == options(there), f"{options(here) ^ options(there)} in one of help and page alone")
         judge(f"{name}: words", words(here) <= words(there), f"{words(here) - words(there)} not in the page")
     listed = set(re.findall(r"^  (\w+)  +\S", printed("bench"), re.MULTILINE))
+    items = re.findall(r"^\.It Xo\n\.Cm (\w+)$", commands["bench"], re.MULTILINE)
     judge("measurements", listed == set(measurements) and listed, f"{listed ^ set(measurements)} in one of help and page alone")
+    judge("measurements", len(items) == len(set(items)), f"{sorted(items)}: one stands twice")
     for name in sorted(listed & set(measurements)):
         here, there = options(printed("bench", name)) - COMMON, options(measurements[name]) - COMMON
         judge(f"bench {name}", here == there, f"{here ^ there} in one of help and page alone")

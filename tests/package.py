@@ -99,6 +99,16 @@ def need_layout(prefix):
     need(os.path.exists(f"{folder}/libivm.a"), "there is no static library")
     need(run(f"{prefix}/bin/ivm", "--version") == f"ivm {VERSION}\n", "the command is of another version")
     need(os.path.exists(f"{prefix}/share/man/man1/ivm.1"), "there is no manual page")
+    need_documents(f"{prefix}/share/doc/ivm")
+
+
+def need_documents(folder):
+    """README is there with everything that it links to."""
+    with open(f"{folder}/README.md", encoding="utf-8") as file:
+        links = set(re.findall(r"\]\(([^)#]+)\)", file.read()))
+    need("tests/scenario.md" in links and any(link.startswith("bench/examples/") for link in links), f"README links to {links}")
+    for link in links:
+        need(os.path.exists(f"{folder}/{link}"), f"{folder}: README links to {link}, which is not there")
 
 
 def use(given, prefix, work):
@@ -178,6 +188,8 @@ def subdirectory(given, work):
 def amalgamation(given, work):
     source = f"{given.build}/amalgamation"
     run(given.cc, "-std=gnu17", *STRICT, "-c", f"{source}/ivm.c", "-o", f"{work}/ivm.o")
+    run(given.cc, "-std=gnu17", "-O3", "-DNDEBUG", *STRICT, "-c", f"{source}/ivm.c", "-o", f"{work}/fast.o")
+    need("__assert_fail" in run("nm", f"{work}/ivm.o") and "__assert_fail" not in run("nm", f"{work}/fast.o"), "-DNDEBUG decides nothing")
     run(given.cc, "-std=gnu17", *STRICT, "-DIVM_WITH_DURABLE=0", "-fsanitize=address", "-fsyntax-only", f"{source}/ivm.c")
     # A stranger's ivm.h lies beside the program, without a folder ivm.
     os.makedirs(f"{work}/ivm")

@@ -2,7 +2,7 @@
 """readme.py --build BUILD --ivm IVM --cc CC [--flags FLAGS] [--bench]: does what README.md says, in a fresh directory, from top to bottom, and compares.
 
     ```c FILE         a program, or the inside of one (FRAME below): written, compiled without a warning against what `cmake --install` puts in place
-    ```console        "$ command" lines, run by a shell, and what each prints; a number of bytes may differ
+    ```console        "$ command" lines, run by a shell, and what each prints
     ```json FILE      written; must be JSON; ```jsonl FILE: each line must be
     ```sh             each line is among ELSEWHERE, with what shows that it works
     ```text           is only read
@@ -50,6 +50,7 @@ SMALL = {
     "hotkey": "--rows 1000 --statements 999 --batches 2 --runs 1", "latency": "--rows 1000 --pushes 50 --grow 300 --runs 1",
     "scale": "--rows 10000 --pushes 20 --runs 1", "tpch": "--scale 0.001 --sets 3 --runs 1", "memory": "--kept 2000 --rows 4000",
     "operators": "--few 500 --many 2000 --changes 40", "all": "--quick hotkey", "cancel": "--rows 2000 --batch 1000 --runs 1",
+    "durable": "--pushes 50", "checkpoint": "--rows 20000 --products 1000 --runs 1", "arrow": "--rows 20000 --runs 1",
 }
 
 # Commands that are run elsewhere, or cannot be run here: where they, or what they come to, stand.
@@ -62,7 +63,9 @@ ELSEWHERE = {
     "(cd build/release && cpack -G DEB)": ("tests/package.py", '"cpack", "-G", "DEB"'),
     "cmake --build build/release --target ivm_amalgamation": (".ci/run", "--target all ivm_amalgamation"),
     "cmake --build build/release --target ivm_docs": (".ci/run", "--target ivm_docs"),
-    "cc -std=gnu17 -O3 -c ivm.c": ("tests/package.py", '"-std=gnu17"'),
+    "cc -std=gnu17 -O3 -DNDEBUG -c ivm.c": ("tests/package.py", '"-std=gnu17", "-O3", "-DNDEBUG"'),
+    "cmake --preset dev && cmake --build --preset dev": ("tests/reliability", "cmake --preset $preset && cmake --build --preset $preset"),
+    "bench/peers/run --full": ("bench/peers/compare.py", '"--full"'),
     "cc -static prog.c $(pkg-config --static --cflags --libs ivm)": ("tests/package.py", 'given.cc, "-static"'),
     "find_package(ivm REQUIRED)": ("tests/foreign/CMakeLists.txt", "find_package(ivm "),
     "target_link_libraries(app PRIVATE ivm::ivm)": ("tests/foreign/CMakeLists.txt", "ivm::"),
@@ -96,6 +99,7 @@ class Place:
 
     def __init__(self, given, folder):
         self.folder = os.path.join(folder, "reader")
+        self.build = given.build
         self.env = dict(os.environ)
         os.makedirs(os.path.join(folder, "bin"))
         os.makedirs(self.folder)
@@ -118,11 +122,6 @@ class Place:
             file.write(text)
 
 
-def alike(text):
-    """What may differ from machine to machine does not count."""
-    return re.sub(r"\b\d+ bytes", "N bytes", text)
-
-
 def program(place, name, text):
     judge(name, text.count("\n") < 120, "a program too long to be read")
     place.write(name, text if "int main" in text else FRAME % text)
@@ -134,7 +133,7 @@ def console(place, text):
     for command, said in re.findall(r"^\$ (.*\n)((?:(?!\$ ).*\n)*)", text, re.MULTILINE):
         done = place.run(command)
         printed = re.sub(r"^(sh: .*|Killed)\n", "", done.stdout, flags=re.MULTILINE)
-        judge(command.strip(), alike(printed) == alike(said) and done.returncode in (0, 128 + signal.SIGKILL),
+        judge(command.strip(), printed == said and done.returncode in (0, 128 + signal.SIGKILL),
               f"exit code {done.returncode}; printed:\n{printed}README says:\n{said}")
 
 
@@ -198,6 +197,25 @@ def ivm_command(place, command, bench):
         judge(command, done.returncode == 0, done.stdout)
 
 
+def test_run(place, text):
+    """A command that shows a guarantee: of Criterion it is run, and must try something; of CTest it must name a test."""
+    words = text.replace("build/dev", place.build)
+    done = place.run(words + (" -N" if words.startswith("ctest") else ""))
+    judge(text, done.returncode == 0 and re.search(r"Tested: [1-9]|Total Tests: [1-9]", done.stdout), done.stdout)
+
+
+def shown_by(place, text):
+    """What the tables of guarantees and reliability name as their tests is one: of CTest, a suite, a program, or a figure's own words."""
+    told = place.run(f"ctest --test-dir {place.build} -N").stdout
+    tests = set(re.findall(r"Test +#\d+: (\w+)", told))
+    suites = {suite for path in glob.glob(f"{HERE}/**/*.c", recursive=True) for suite in re.findall(r"^Test\((\w+),", read(os.path.relpath(path, ROOT)), re.MULTILINE)}
+    cells = re.findall(r"^\| .* \| (`.*`|every suite) \|(?: .* \|)?$", text, re.MULTILINE)
+    judge("tests that show", len(cells) > 10, cells)
+    for name in re.findall(r"`([^`]+)`", " ".join(cells)):
+        judge(name, name in tests or name.removesuffix("/*") in suites and name.endswith("/*") or os.access(os.path.join(ROOT, name), os.X_OK) or
+              re.match(r"ivm |test_soak |IVM_", name), "shows nothing: no test, suite or program")
+
+
 def names_known():
     """-> names of the headers, of tests and suites, and what the command's helps and CMake say."""
     headers = "".join(read(os.path.relpath(path, ROOT)) for path in glob.glob(f"{ROOT}/include/ivm/*.h"))
@@ -210,6 +228,8 @@ def span(place, text, known, options, bench):
     headers, tests = known
     if text in ELSEWHERE:
         elsewhere(text)
+    elif re.match(r"build/dev/test_|ctest ", text):
+        test_run(place, text)
     elif re.match(r"ivm( |$)(?!\.)", text) and " " in text:
         ivm_command(place, text, bench)
     elif re.match(r"(ivm_|IVM_)\w+", text):
@@ -226,10 +246,13 @@ def span(place, text, known, options, bench):
         judge(text, name.startswith("CMAKE_") or name in tests + read("include/CMakeLists.txt") + read("include/package/amalgamate.py"), "is no setting")
     elif re.match(r"--\w", text):
         judge(text, text.split()[0] in options or text == "--static", "is no option")
+    elif re.match(r"[a-z_]+/\*$", text):
+        judge(text, re.search(rf"^Test\({text[:-2]},", tests, re.MULTILINE), "is no suite")
     elif os.path.isdir(os.path.join(ROOT, text)):
         judge(text, True)
     elif re.match(r"[\w./-]+/[\w.*/-]*$", text):
-        judge(text, glob.glob(os.path.join(ROOT, text)) or text in ("build/release", "amalgamation/ivm.c"), "is no file")
+        installed = os.path.join(place.folder, "..", "prefix", text)
+        judge(text, glob.glob(os.path.join(ROOT, text)) or os.path.isdir(installed) or text in ("build/release", "amalgamation/ivm.c"), "is no file")
     else:
         judge(text, not re.match(r"(cmake|cc|cpack|sudo|apt|git|bench|tests|\./|\(cd)\b", text), "nobody knows how to run it")
 
@@ -266,6 +289,8 @@ def main():
         anchors = {re.sub(r"[^a-z -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^## (.*)$", text, re.MULTILINE)}
         for anchor in re.findall(r"\]\(#([^)]+)\)", prose):
             judge(anchor, anchor in anchors, "is no section")
+        for section in ("Guarantees", "Reliability"):
+            shown_by(place, re.search(rf"^## {section}\n((?:(?!## ).*\n)*)", text, re.MULTILINE).group(1))
     limits(text, known[0])
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0

@@ -1,5 +1,6 @@
 /* Drawing figures; see plot.h. A figure's unit is the end of its metric's name: _ns, _us, _bytes; any other is a ratio or a count. Figures with
- * equal measurement, unit and parameter share a drawing, and those with equal metric and variant in it a line. */
+ * equal measurement, unit and parameter share a drawing, and those with equal metric and variant in it a line. Some drawings show chosen lines alone, by
+ * words; all others every line there is, by metric and variant. */
 #include "plot.h"
 
 #include "arena.h"
@@ -12,9 +13,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define TICKS_MAX 12
+
 typedef struct point {
     char drawing[160]; /* "star-batch-ns" */
     char line[160];    /* "engine_ns star4 uniform" */
+    const char *words; /* what a chosen line is called; else NULL */
     const char *unit, *parameter;
     double x, value, low, high;
 } point;
@@ -24,6 +28,39 @@ typedef struct point_list {
     size_t count, capacity;
     json_t *lines; /* array that the points' texts borrow */
 } point_list;
+
+/* What a drawing is headed, and its axis; its chosen lines come after it, each by its words. */
+typedef struct wording {
+    const char *drawing, *line, *words, *axis;
+} wording;
+
+static const wording wordings[] = {
+    { "star-batch-ns", NULL, "Time for each fact row, by the size of the batch (log scales, lower is faster)", "fact rows in a batch" },
+    { "star-batch-ns", "engine_ns star4 uniform sweep", "STAR4: ivm" },
+    { "star-batch-ns", "floor_ns star4 uniform sweep", "STAR4: the floor, a loop by hand" },
+    { "star-batch-ns", "engine_ns star4l uniform sweep", "STAR4L: ivm" },
+    { "star-batch-ns", "floor_ns star4l uniform sweep", "STAR4L: the floor" },
+    { "prune-dimensions-ns", NULL, "Time for each fact row, while every dimension gains rows (log scales, lower is faster)", "dimensions" },
+    { "prune-dimensions-ns", "pruned_ns", "pruned by row" },
+    { "prune-dimensions-ns", "telescoping_ns", "telescoping form, not pruned" },
+    { "prune-dimensions-ns", "unpruned_ns", "Moebius form, not pruned" },
+    { "scale-facts-ns", NULL, "Time of one changed row, by fact rows that are there (log scales, lower is faster)", "fact rows" },
+    { "scale-facts-ns", "fact_insert_ns", "a fact row comes" },
+    { "scale-facts-ns", "fact_delete_ns", "a fact row goes" },
+    { "scale-facts-ns", "dimension_update_ns", "a dimension row changes" },
+};
+
+/* The words for a line of a drawing, for the drawing itself where `line` is NULL; NULL: there are none. */
+static const wording *wording_find(const char *drawing, const char *line)
+{
+    for (size_t i = 0; i < sizeof wordings / sizeof *wordings; i++) {
+        const wording *w = &wordings[i];
+        if (strcmp(w->drawing, drawing) == 0 && (line && w->line ? strcmp(w->line, line) == 0 : line == w->line)) {
+            return w;
+        }
+    }
+    return NULL;
+}
 
 bool plot_possible(const char *directory)
 {
@@ -93,6 +130,23 @@ static void point_add(point_list *list, json_t *line)
     p->low = number_of(line, "low", p->value);
     p->high = number_of(line, "high", p->value);
     snprintf(p->line, sizeof p->line, "%s%s%s", metric, variant ? " " : "", variant ? variant : "");
+    const wording *chosen = wording_find(p->drawing, p->line);
+    p->words = chosen ? chosen->words : NULL;
+}
+
+/* Leaves out what stands beside the chosen lines of a drawing. */
+static void points_choose(point_list *list)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        bool chosen = list->points[i].words != NULL, others = false;
+        for (size_t j = 0; j < list->count && !chosen; j++) {
+            others |= list->points[j].words && strcmp(list->points[j].drawing, list->points[i].drawing) == 0;
+        }
+        list->points[kept] = list->points[i];
+        kept += chosen || !others;
+    }
+    list->count = kept;
 }
 
 static bool lines_read(point_list *list, const char *path)
@@ -113,6 +167,7 @@ static bool lines_read(point_list *list, const char *path)
     }
     free(text);
     fclose(file);
+    points_choose(list);
     return true;
 }
 
@@ -155,9 +210,52 @@ static bool drawing_far(const point_list *list, const point *of)
 
 static void drawing_begin(FILE *gnuplot, const char *directory, const point *p)
 {
+    const wording *head = wording_find(p->drawing, NULL);
     fprintf(gnuplot, "reset\nset terminal svg size 1000,600 background 'white' noenhanced\nset output '%s/%s.svg'\nset title '%s'\n",
-            directory, p->drawing, p->drawing);
-    fprintf(gnuplot, "set ylabel '%s'\nset grid\n", p->unit);
+            directory, p->drawing, head ? head->words : p->drawing);
+    fprintf(gnuplot, "set ylabel '%s'\nset xlabel '%s'\nset format y '%%.9g'\nset grid\n",
+            strcmp(p->unit, "ns") == 0 ? "nanoseconds" : p->unit,
+            head           ? head->axis
+            : p->parameter ? p->parameter
+                           : "");
+}
+
+/* A tick where points are, if these are few. */
+static void ticks_draw(FILE *gnuplot, const point_list *list, const point *of)
+{
+    double places[TICKS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const point *p = &list->points[i];
+        bool known = strcmp(p->drawing, of->drawing) != 0;
+        for (size_t t = 0; t < count; t++) {
+            known |= places[t] == p->x;
+        }
+        if (!known && count == TICKS_MAX) {
+            return;
+        }
+        if (!known) {
+            places[count++] = p->x;
+        }
+    }
+    for (size_t t = 0; t < count; t++) {
+        fprintf(gnuplot, "%s '%.9g' %.9g", t ? "," : "set xtics (", places[t], places[t]);
+    }
+    fputs(count ? ")\n" : "", gnuplot);
+}
+
+/* A logarithmic axis with some room beside the first point and the last. */
+static void range_draw(FILE *gnuplot, const point_list *list, const point *of)
+{
+    double low = of->x, high = of->x;
+    for (size_t i = 0; i < list->count; i++) {
+        const point *p = &list->points[i];
+        if (strcmp(p->drawing, of->drawing) == 0) {
+            low = p->x < low ? p->x : low;
+            high = p->x > high ? p->x : high;
+        }
+    }
+    fprintf(gnuplot, "set xrange [%.9g:%.9g]\n", low * 0.8, high * 1.25);
 }
 
 static void lines_draw(FILE *gnuplot, const point_list *list, const point *of)
@@ -167,7 +265,11 @@ static void lines_draw(FILE *gnuplot, const point_list *list, const point *of)
     for (size_t i = 0; i < list->count; i++) {
         zero |= strcmp(list->points[i].drawing, of->drawing) == 0 && list->points[i].x <= 0;
     }
-    fprintf(gnuplot, "set logscale %s\nset xlabel '%s'\nset key outside below\n", zero ? "y" : "xy", of->parameter);
+    fprintf(gnuplot, "set logscale %s\nset key outside below\n", zero ? "y" : "xy");
+    ticks_draw(gnuplot, list, of);
+    if (!zero) {
+        range_draw(gnuplot, list, of);
+    }
     for (size_t i = 0; i < list->count; i++) {
         const point *first = &list->points[i];
         if (strcmp(first->drawing, of->drawing) != 0 || line_begun(list, i, first)) {
@@ -186,7 +288,8 @@ static void lines_draw(FILE *gnuplot, const point_list *list, const point *of)
     for (size_t i = 0; i < list->count; i++) {
         const point *first = &list->points[i];
         if (strcmp(first->drawing, of->drawing) == 0 && !line_begun(list, i, first)) {
-            fprintf(gnuplot, "%s $line%zu using 1:2:3:4 with yerrorlines title '%s'", line ? "," : "plot", line, first->line);
+            fprintf(gnuplot, "%s $line%zu using 1:2:3:4 with yerrorlines title '%s'", line ? "," : "plot", line,
+                    first->words ? first->words : first->line);
             line++;
         }
     }
@@ -200,7 +303,7 @@ static void bars_draw(FILE *gnuplot, const point_list *list, const point *of)
     for (size_t i = 0; i < list->count; i++) {
         const point *p = &list->points[i];
         if (strcmp(p->drawing, of->drawing) == 0 && p->value > 0) {
-            fprintf(gnuplot, "%zu \"%s\" %.9g %.9g %.9g\n", place++, p->line, p->value, p->low, p->high);
+            fprintf(gnuplot, "%zu \"%s\" %.9g %.9g %.9g\n", place++, p->words ? p->words : p->line, p->value, p->low, p->high);
         }
     }
     fprintf(gnuplot, "E\n%s\nset xrange [-1:%zu]\n", drawing_far(list, of) ? "set logscale y" : "set yrange [0:*]", place);

@@ -23,10 +23,10 @@ IVM_API ivm_status ivm_batch_create(ivm_engine *engine, ivm_batch **batch, ivm_e
 IVM_API void ivm_batch_free(ivm_batch *batch);
 
 /* Adds one change; values are copied, strings too. Changes apply in the order in which they are added; constraints are judged on the
- * batch's net result. The first mistake is remembered (a wrong count or type is type_mismatch; a null where none may be null_violation; a null in the key of
- * IVM_DELETE_KEY finds no row: row_not_found when pushed),
- * later calls do nothing, and ivm_push_batch() fails with it: nothing need be checked in between. `weight` counts for IVM_WEIGHTED
- * alone. An int64 value fits a float64 or decimal column where it is exact in it. */
+ * batch's net result. `weight` counts for IVM_WEIGHTED alone. An int64 value fits a float64 or decimal column where it is exact in it.
+ * The first mistake is remembered: a wrong count or type is type_mismatch, a null where none may be null_violation. Later calls that fill the
+ * batch add nothing and return its status, and ivm_push_batch() fails with it: nothing need be checked in between. (A null in the key of
+ * IVM_DELETE_KEY finds no row: row_not_found when pushed.) */
 IVM_API ivm_status ivm_batch_row(ivm_batch *batch, ivm_table *table, ivm_change change, int64_t weight, const ivm_value *values,
                                  size_t values_count);
 

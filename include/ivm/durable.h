@@ -5,9 +5,12 @@
  *     DIR/log-<sequence>                the records after it, in segments
  *
  * A push is checked, applied and carried through the views; then its net changes go to the log and to the disk; then, and not before, it can
- * be seen and is acknowledged. Nothing that can fail comes after. Tables, facts, views, columns and refreshes of deferred views go the same road; options,
- * callbacks and planner settings are not kept. The position of a batch (ivm_batch_position()) is in the same record as its rows: who goes on from
- * ivm_engine_position() loses no push and applies none twice.
+ * be seen and is acknowledged. Nothing that can fail comes after. The position of a batch (ivm_batch_position()) is in the same record as its
+ * rows: who goes on from ivm_engine_position() loses no push and applies none twice.
+ *
+ * Tables, facts, views, columns and refreshes of deferred views go the same road, each a record of its own: a host that is killed between two
+ * declarations finds the first of them. So find or create every table, fact and view each time, not all by the one that was found. A fact has
+ * no name: it is one of ivm_fact_next(). Options, callbacks and planner settings are not kept.
  *
  * A component of its own: built with -DIVM_DURABLE=ON (the default on Unix); else every function is unsupported. It makes no thread. */
 #ifndef IVM_DURABLE_H
@@ -47,12 +50,14 @@ typedef struct ivm_recovery {
 } ivm_recovery;
 #define IVM_RECOVERY_VERSION 1u
 
-/* Opens the directory, makes it if it is not there (its parent must be), and brings the engine to the last whole record. An engine is begun in an empty
- * directory alone, or where a first opening was cut short; what else lies in one that has an engine is left alone. The caller owns *engine and closes it with ivm_engine_close(), which syncs (io where that fails; the next call closes it nevertheless). Handles by
- * ivm_table_find(), ivm_view_find(), ivm_fact_next(), callbacks by ivm_view_watch(), ivm_fact_watch(); where to go on from by
- * ivm_engine_position(). ivm_read_changes() gives what the last record of the log changed, as it did when that was pushed: a host that may have ended before
- * it handed them on can do so now (nothing right behind a checkpoint). `options`, `recovery` and `error` may be NULL. A torn tail (the last record, or several that no sync had reached) is cut and
- * told in *recovery. Cost: reading the checkpoint, and each logged change made once more.
+/* Opens the directory, makes it if it is not there (its parent must be), and brings the engine to the last whole record. An engine is begun
+ * in an empty directory alone, or where a first opening was cut short; what else lies in one that has an engine is left alone. A torn tail
+ * (the last record, or several that no sync had reached) is cut and told in *recovery. `options`, `recovery` and `error` may be NULL. The
+ * caller owns *engine and closes it with ivm_engine_close(), which syncs (io where that fails; the next call closes it nevertheless).
+ * Then handles come from ivm_table_find(), ivm_view_find() and ivm_fact_next(), callbacks are set by ivm_view_watch() and ivm_fact_watch(),
+ * and ivm_engine_position() says where to go on. ivm_read_changes() gives what the last record of the log changed, as it did when that was
+ * pushed: a host that may have ended before it handed them on can do so now. Right behind a checkpoint it gives nothing.
+ * Cost: reading the checkpoint, and each logged change made once more.
  * Codes: corrupt (the checkpoint, or the log before its tail; the message names the file and byte, or the record, and what is wrong), io (the
  * message names call and file), in_use (another process or engine has it), unsupported (a newer version), invalid_argument (also of a directory that has no engine and
  * other files: the message names one of them, and nothing has changed in it), and what a replayed
@@ -61,17 +66,22 @@ typedef struct ivm_recovery {
 IVM_API ivm_status ivm_durable_open(const char *directory, const ivm_durable_options *options, ivm_engine **engine, ivm_recovery *recovery,
                                     ivm_error *error) IVM_MUST_CHECK;
 
-/* Changing a durable engine, beside what each call says: io. Where writing failed (a full disk) the log was cut back, nothing has happened, and
- * later changes may go through. Where a sync, cutting back, or giving a new segment of the log its name failed, nobody can say what is on the disk: the
- * change is undone, and from then on the engine can be read, changed no more (io), until it is closed and the directory opened again; if several pushes shared the sync it cannot be read either, and
- * their callbacks are not called. The position then tells whether they are in.
+/* Changing a durable engine may fail with io, beside what each call says:
+ *   - Writing failed (a full disk): the log was cut back, nothing has happened, and later changes may go through.
+ *   - A sync, cutting back, or giving a new segment of the log its name failed: nobody can say what is on the disk. The change is undone, and
+ *     from then on every change is io. The engine can still be read, until it is closed and the directory opened again; the position then
+ *     tells whether the change is in. If several pushes shared the sync the engine cannot be read either, and their callbacks are not called.
+ * Who removes the directory under an open engine removes the log: pushes are acknowledged into a file that nobody can find again, until a new
+ * segment or a checkpoint is io. The lock is gone as well, so that another engine may be opened in a new directory of that name.
+ *
  * Pushes of several threads that share a sync are steps of their own, in one order, each with its status, statistics and callbacks; others see the
  * engine before the first and after the last of them.
  * ivm_restore() and ivm_restore_open() of a durable engine are unsupported; ivm_checkpoint() goes where it is told, as ever. */
 
-/* Writes a checkpoint and drops the log before it. Pushes go on as ivm_checkpoint() says. A crash at any moment leaves the one before or this. A new segment
- * of the log begins first: where giving it its name fails the engine is as after a failed sync; the same of the checkpoint's file ends this call alone. Another
- * that is under way: in_use. Codes: those of ivm_checkpoint(), io, unsupported (read_only). When to call it: ivm_durable_state() tells how much log there is. */
+/* Writes a checkpoint and drops the log before it. Pushes go on as ivm_checkpoint() says. A crash at any moment leaves the one before or this.
+ * A new segment of the log begins first: where giving it its name fails the engine is as after a failed sync; the same of the checkpoint's
+ * file ends this call alone. Another that is under way: in_use. Codes: those of ivm_checkpoint(), io, unsupported (read_only). When to call
+ * it is the host's to say, by the log_bytes of ivm_durable_state(). */
 IVM_API ivm_status ivm_durable_checkpoint(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 /* All that was pushed before is on the disk when it returns. For IVM_SYNC_ASKED. io as above, in_use from inside a callback. */
 IVM_API ivm_status ivm_durable_sync(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;

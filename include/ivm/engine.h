@@ -21,8 +21,8 @@ typedef struct ivm_view ivm_view;
 /* A declared foreign key. The engine's. */
 typedef struct ivm_fact ivm_fact;
 
-/* Limits. What passes one is refused whole, with a message that names it: rows and weights as overflow, what is asked for as invalid_argument, plans as
- * invalid_plan or unsupported. */
+/* Limits. What passes one is refused whole, with a message that names it: rows and weights as overflow, what is asked for as
+ * invalid_argument, plans as invalid_plan or unsupported. */
 #define IVM_NAME_SIZE_MAX 255           /* bytes of a table's, view's or column's name, which is UTF-8 */
 #define IVM_TABLE_COLUMNS_MAX 1024      /* of a table; of the values of a look-up too */
 #define IVM_VIEW_COLUMNS_MAX 65536u     /* of a view, and of any row inside a plan */
@@ -39,10 +39,11 @@ typedef struct ivm_fact ivm_fact;
 
 /* ---- Memory ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Where an engine's memory comes from. All three are called with `context`; allocate and resize return memory aligned to 16 bytes (8 where fewer are asked for) or
- * NULL; resize and release get the size that was asked for. They may be called from any thread that uses the engine or closes one of
- * its snapshots and from the engine's own threads, so they must be thread-safe; a batch uses them too and may outlive its engine, and so must `context`. Batches are not
- * counted in bytes_held. Plans, expressions and explain's texts belong to no engine and come from malloc. */
+/* Where an engine's memory comes from. All three are called with `context`. allocate and resize return memory aligned to 16 bytes (8 where
+ * fewer are asked for) or NULL; resize and release get the size that was asked for. They are called from any thread that uses the engine or
+ * closes one of its snapshots, and from the engine's own threads: they must be thread-safe. A batch uses them too and may outlive its engine,
+ * and so must `context`. Batches are not counted in bytes_held. Plans, expressions and explain's texts belong to no engine and come from
+ * malloc. */
 typedef struct ivm_allocator {
     void *(*allocate)(void *context, size_t size);
     void *(*resize)(void *context, void *memory, size_t size_old, size_t size_new);
@@ -94,8 +95,9 @@ typedef struct ivm_engine_options {
  * invalid_argument, unsupported, out_of_memory (where the system gives no more threads, too). */
 IVM_API ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engine, ivm_error *error) IVM_MUST_CHECK;
 
-/* Frees the engine, its tables, views and facts. in_use while a snapshot or Arrow stream of it lives, a checkpoint of it is being written or a restore of it is open, and from inside one of its callbacks; io where a durable
- * engine's log cannot be synced (ivm/durable.h; the next call closes it nevertheless); then nothing is freed. NULL is fine. Batches made for the engine may be freed before or after. */
+/* Frees the engine, its tables, views and facts. in_use while a snapshot or Arrow stream of it lives, a checkpoint of it is being written or a
+ * restore of it is open, and from inside one of its callbacks; io where a durable engine's log cannot be synced (ivm/durable.h; the next call
+ * closes it nevertheless). Then nothing is freed. NULL is fine. Batches made for the engine may be freed before or after. */
 IVM_API ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error) IVM_MUST_CHECK;
 
 /* Other planner options from the next push or refresh on, and those that hold now. invalid_argument (an unknown number). */
@@ -133,13 +135,16 @@ typedef struct ivm_column_definition {
  * is a bag: a row may be in it many times.
  * `append_only`: a batch whose net change deletes from it is refused.
  * `transient` ("retain": false in scenarios): its rows are checked, used by views and facts, and dropped, so that memory does not grow with
- * them. A view may scan it by itself (and then keeps what it shows), aggregate it, take it into set operations, and join it (inner) to
- * append_only tables to which foreign keys lead from it, directly or through others, for good: such a fact is in_use until the view is
- * dropped. Those joins always prune and always telescope. Above an aggregate anything goes. Under IVM_TRACKED rows that wait for a parent,
- * their own or one of a parent's, are kept until it comes (of a table with a partition all that wait for their own, else those that a view
- * waits with). Deleting a row that never came gives undefined results. unsupported: a key,
- * changes by key, reading it, deferred views of it, outer, semi and anti joins of it, other inner joins, and, once a push has changed it
- * (net), further views of it and enforced or tracked facts from it.
+ * them. What a view may do with such a table:
+ *   - scan it by itself; the view then keeps what it shows;
+ *   - aggregate it, or take it into set operations; above an aggregate anything goes;
+ *   - join it (inner) to append_only tables to which foreign keys lead from it, directly or through others. Such a fact is in_use until the
+ *     view is dropped. These joins always prune and always telescope.
+ * Under IVM_TRACKED a row that waits for a parent, its own or one of a parent's, is kept until that comes: of a table with a partition every
+ * row that waits for its own parent, of any other those that a view waits with.
+ * unsupported are a key, changes by key, reading the table, deferred views of it, its outer, semi and anti joins, and other inner joins of
+ * it; and, once a push has changed it (net), further views of it and enforced or tracked facts from it. Deleting a row that never came gives
+ * undefined results.
  * `allow_negative`: weights may go below zero, for feeds that may bring a retraction before its row; only without a key and not
  * append_only. Rows of weight 0 or less are absent wherever presence counts (distinct, set operations, top_k, partners of outer, semi and
  * anti joins, min, max, bool_and, bool_or, the distinct aggregates) and add up with their sign elsewhere.
@@ -168,9 +173,9 @@ IVM_API ivm_status ivm_table_create(ivm_engine *engine, const char *name, const 
 IVM_API ivm_status ivm_table_drop(ivm_table *table, ivm_error *error) IVM_MUST_CHECK;
 
 /* Renames a column, adds one at the end (null in all rows; not_null is invalid_argument), or drops one (in_use while a view reads it, the
- * table's key names it or it is the partition; invalid_argument for the only one). The facts that name a dropped column go with it. Views and their state stay, their columns keep their names. A table that
- * allows negative weights loses columns only while no view reads it. A batch filled before a column came or went is refused
- * (type_mismatch); none may be filled for the table meanwhile. Cost: adding and dropping write the table's rows anew.
+ * table's key names it or it is the partition; invalid_argument for the only one). The facts that name a dropped column go with it. Views and
+ * their state stay, their columns keep their names. A table that allows negative weights loses columns only while no view reads it. A batch
+ * filled before a column came or went is refused (type_mismatch); none may be filled for the table meanwhile. Cost: adding and dropping write the table's rows anew.
  * unknown_column, already_exists, invalid_argument, in_use, overflow (rows that become equal, too often), out_of_memory. */
 IVM_API ivm_status ivm_table_column_rename(ivm_table *table, const char *column, const char *name, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_status ivm_table_column_add(ivm_table *table, const ivm_column_definition *column, ivm_error *error) IVM_MUST_CHECK;
@@ -192,9 +197,10 @@ IVM_API size_t ivm_table_key(const ivm_table *table, size_t *columns, size_t cap
 
 /* How far a foreign key is to be believed.
  * RELY: promised that, now and after every batch, each child key without a null has its parent. Costs nothing; a broken promise may give
- * wrong views, which ivm_audit_view() finds.
- * ENFORCED: a batch that would leave a child row without its parent, judged on its net result, fails with fk_violation; declaring it over
- * rows that break it does too, and changes nothing. Costs a lookup for each child row that comes and each parent that goes.
+ * wrong views, which ivm_audit_view() finds. Whether rows that are there keep it is told by declaring the same columns ENFORCED once, and
+ * removing that fact again.
+ * ENFORCED: a batch that would leave a child row without its parent, judged on its net result, fails with fk_violation. Declaring it over
+ * rows that break it does too, names an orphan, and changes nothing. Costs a lookup for each child row that comes and each parent that goes.
  * TRACKED: nothing is promised and views are exact whatever the order of arrival: children may wait for their parents (orphans), a parent may
  * leave before its children and return. A parent prunes unless a child waits for it or still refers to it. Costs a lookup for each child row
  * that comes and a count for each key that waits; once parents leave, a count for each key that children hold. */

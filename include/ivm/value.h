@@ -73,8 +73,10 @@ IVM_API ivm_status ivm_type_parse(const char *text, ivm_type *type, ivm_error *e
 /* Writes a type as ivm_type_parse() reads it. */
 IVM_API void ivm_type_format(ivm_type type, char text[IVM_TYPE_TEXT_SIZE]);
 
-/* Reads a value of `type` from text: 12, -1.5e3, NaN, Infinity, true, 2026-11-29, 2026-11-29T20:01:27.000001Z, 12.50. A string value
- * borrows the text. type_mismatch where the text is no such value or does not fit (a decimal is never rounded). */
+/* Reads a value of `type` from text: 12, -1.5e3, NaN, Infinity, true, 2026-11-29, 2026-11-29T20:01:27.000001Z, 12.50. Of a timestamp the time,
+ * the seconds, their decimals and the zone may be missing; T may be a space, and Z or nothing is UTC, +hh:mm or -hh:mm ahead of it or behind:
+ * "2026-11-29 20:01+01:00". Years are 0001 to 9999. A string value borrows the text. type_mismatch where the text is no such value or does not
+ * fit: neither a decimal nor a timestamp's microseconds are ever rounded. */
 IVM_API ivm_status ivm_value_parse(ivm_type type, const char *text, size_t size, ivm_value *value, ivm_error *error) IVM_MUST_CHECK;
 
 /* Longest text of a value that is no string, null byte included. */

@@ -18,8 +18,11 @@ typedef struct ivm_snapshot ivm_snapshot;
 typedef enum ivm_refresh { IVM_IMMEDIATE, IVM_DEFERRED } ivm_refresh;
 
 /* Told once after each push or refresh that changed the view, when all of it is committed, on the thread that made it. `changes` are as
- * from ivm_read_changes() and end with the call: they may be read, not closed. Calls on the engine from inside fail with in_use. Meanwhile
- * other threads may read; those that change the engine wait until all callbacks of the step are done, so that no two run at once. */
+ * from ivm_read_changes() and end with the call: they may be read, sorted and given out as an Arrow stream
+ * (borrowed), not closed. From inside the engine may be asked for names, types and ivm_engine_stats(), ivm_durable_state(), given a limit
+ * (ivm_engine_memory_limit()) or ivm_engine_cancel(), and batches may be made and filled for a later push. Every other call on it fails with
+ * in_use. Meanwhile other threads may read; those that change the engine wait until all callbacks of the step are done, so that no two run at
+ * once. */
 typedef void (*ivm_view_changed)(void *context, ivm_view *view, ivm_snapshot *changes);
 
 /* LAZY: an index is built, from the rows at hand, when a term of a push first reads it; a build that fails fails that push. EAGER: as
@@ -36,8 +39,8 @@ typedef struct ivm_view_options {
 } ivm_view_options;
 #define IVM_VIEW_OPTIONS_VERSION 1u
 
-/* Makes a view of a plan, filled from the rows its tables hold now. `options` may be NULL. Takes the plan: freed whatever the outcome. The engine owns *view:
- * valid until it is dropped or the engine closed. Cost: the plan computed once over the tables' rows.
+/* Makes a view of a plan, filled from the rows its tables hold now. `options` may be NULL. Takes the plan: freed whatever the outcome. The
+ * engine owns *view: valid until it is dropped or the engine closed. Cost: the plan computed once over the tables' rows.
  * Codes: a builder's cause for a NULL plan; invalid_argument (a handle of another engine in the plan), unknown_table, unknown_column, ambiguous_column,
  * type_mismatch, invalid_plan, already_exists, overflow, unsupported (a limit of ivm/engine.h that the plan passes, too), out_of_memory. */
 IVM_API ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan, const ivm_view_options *options, ivm_view **view,
@@ -54,17 +57,18 @@ IVM_API ivm_status ivm_view_drop(ivm_view *view, ivm_error *error) IVM_MUST_CHEC
  * two refreshes is an overflow of the push. overflow, unsupported (too many masks), out_of_memory. */
 IVM_API ivm_status ivm_refresh_view(ivm_view *view, ivm_stats *stats, ivm_error *error) IVM_MUST_CHECK;
 
-/* Builds, outside any push, every index that a term of the view may read under the present planner options: what the foreign keys declared now leave of
- * them for good (a parent that is append_only and not tracked never drives a term). After either changes it may be called again. Indexes are shared between views and kept until no view reads the table.
- * Cost: a pass over the rows of each table for each index that is not there yet. out_of_memory, overflow (rows that a join would keep weigh too much): then
- * some may have been built. */
+/* Builds, outside any push, every index that a term of the view may read under the present planner options: what the foreign keys declared
+ * now leave of them for good (a parent that is append_only and not tracked never drives a term). After either changes it may be called again.
+ * Indexes are shared between views and kept until no view reads the table. Cost: a pass over the rows of each table for each index that is
+ * not there yet. out_of_memory, overflow (rows that a join would keep weigh too much): then some may have been built. */
 IVM_API ivm_status ivm_view_prepare(ivm_view *view, ivm_error *error) IVM_MUST_CHECK;
 
 /* Computes the view anew from what the tables hold, without foreign keys, and compares: *differences are the rows that are missing (weight above 0)
  * and those that should not be there (below 0); ivm_snapshot_rows_count() is 0 where the view is right. An immediate view's immediate inputs are
  * computed anew too; deferred inputs are taken as they stand. A deferred view is judged from its sources as they stood at its last refresh, views
- * among them as they were kept. This is how a promise of IVM_RELY is checked; a view that is wrong is put right by dropping and making it. Changes nothing. The caller closes *differences. Cost: that of making the view, and its memory for as long
- * as the call lasts. unsupported (a transient table is read; the message names it), overflow, out_of_memory. */
+ * among them as they were kept. Changes nothing. This is how it is told whether a broken promise of IVM_RELY did harm. A view that is wrong is
+ * put right by dropping it and making it again, with those that read it. The caller closes *differences. Cost: that of making the view, and
+ * its memory for as long as the call lasts. unsupported (a transient table is read; the message names it), overflow, out_of_memory. */
 IVM_API ivm_status ivm_audit_view(ivm_view *view, ivm_snapshot **differences, ivm_error *error) IVM_MUST_CHECK;
 
 /* Names and types, as for tables. */
@@ -87,8 +91,8 @@ IVM_API ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_er
 IVM_API ivm_status ivm_read_view_refreshed(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The rows of a table; codes and cost as of ivm_read_view(). */
 IVM_API ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
-/* The net change the last push or refresh made to the view: rows with positive and negative weights (one past int64, of a weight that went from one end
- * to the other, is cut to it). Cost: its size. Waits for a push under way. */
+/* The net change the last push or refresh made to the view: rows with positive and negative weights (one past int64, of a weight that went
+ * from one end to the other, is cut to it). Cost: its size. Waits for a push under way. */
 IVM_API ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The keys that children of a tracked fact wait for, in the order of the parent's key, each with as many weights as rows wait: the present orphans.
  * Of a fact that is not tracked: none. Cost: as ivm_read_table(), but that it waits for a push under way. */
@@ -153,8 +157,9 @@ typedef struct ivm_stated_fact {
     ivm_trust trust;
 } ivm_stated_fact;
 
-/* Stated facts to plan from, without data: `shapes_count` of `shapes`, `facts_count` of `facts`. A table not named may have changed in any way. `facts_stated` false: the declared ones hold. Tracked
- * facts are planned as if no child waited for a parent or still referred to one that went. */
+/* Stated facts to plan from, without data: `shapes_count` of `shapes`, `facts_count` of `facts`. A table not named may have changed in any
+ * way. `facts_stated` false: the declared ones hold. Tracked facts are planned as if no child waited for a parent or still referred to one
+ * that went. */
 typedef struct ivm_explain_options {
     uint32_t version; /* IVM_EXPLAIN_OPTIONS_VERSION; 0 means 1 */
     const ivm_stated_shape *shapes;
