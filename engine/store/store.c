@@ -65,8 +65,7 @@ ivm_status ivm__store_init(ivm__store *store, ivm__memory *memory, ivm__texts *t
 {
     assert(texts || layout->texts_count == 0);
     *store = (ivm__store){ .memory = memory, .texts = texts, .seed = seed };
-    store->pages = ivm__pages_create(memory);
-    if (!store->pages) {
+    if (ivm__pages_init(store) != IVM_OK) {
         *store = (ivm__store){ 0 };
         return IVM_OUT_OF_MEMORY;
     }
@@ -94,7 +93,7 @@ void ivm__store_deinit(ivm__store *store)
     ivm__store_overwritten_free(store);
     ivm__finder_drop(store);
     ivm__offer_release(store->offer, store->memory);
-    ivm__pages_release(store->pages, store->memory);
+    ivm__pages_deinit(store);
     ivm__layout_release(store->layout);
     *store = (ivm__store){ 0 };
 }
