@@ -155,9 +155,10 @@ ivm__row_id ivm__finder_next(const ivm__finder *finder, uint64_t hash, uint64_t 
 static bool rows_add(ivm__finder *finder, const ivm__row_pages *rows, ivm__row_id first, ivm__row_id end)
 {
     const ivm__find_key key = { finder->columns, finder->key_count, finder->seed };
+    const uint8_t *at = NULL;
     bool added = true;
     for (ivm__row_id row = first; added && row < end; row++) {
-        const uint8_t *at = ivm__row_pages_at(rows, row);
+        at = ivm__row_pages_next(rows, row, at);
         if (ivm__row_pages_has(at)) {
             added = finder_add(finder, ivm__find_hash(rows->layout, at, &key), row);
         }

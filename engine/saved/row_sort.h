@@ -23,6 +23,11 @@ static inline const uint8_t *ivm__row_pages_at(const ivm__row_pages *rows, ivm__
     uint32_t page = row >> rows->page_shift;
     return ivm__pages_leaf(rows->pages, page)->rows[page & (IVM__FAN - 1)] + (size_t)(row & rows->page_mask) * rows->layout->stride;
 }
+/* The same in a walk by ids: `before` is where the row before it lies; NULL: this is the first. */
+static inline const uint8_t *ivm__row_pages_next(const ivm__row_pages *rows, ivm__row_id row, const uint8_t *before)
+{
+    return ivm__likely(before && row & rows->page_mask) ? before + rows->layout->stride : ivm__row_pages_at(rows, row);
+}
 /* Whether there is a row at this place: its weight is not 0. */
 static inline bool ivm__row_pages_has(const uint8_t *at)
 {
