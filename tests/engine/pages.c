@@ -112,7 +112,7 @@ Test(engine_pages, a_page_holds_a_power_of_two_of_rows)
     }
 }
 
-/* One write after an acquire copies the directory and one page; pages that nobody writes stay shared. */
+/* One write after an acquire copies the way to one page and that; pages that nobody writes stay shared. */
 Test(engine_pages, only_pages_written_to_are_copied)
 {
     model *self = model_begin(1);
