@@ -90,6 +90,7 @@ void ivm__store_deinit(ivm__store *store)
     ivm__release(store->memory, store->touched, store->touched_capacity * sizeof *store->touched);
     ivm__release(store->memory, store->last, store->last_capacity * sizeof *store->last);
     ivm__heavies_release(store->heavies, store->memory);
+    ivm__heavies_release(store->heavies_spare, store->memory);
     ivm__store_overwritten_free(store);
     ivm__finder_drop(store);
     ivm__offer_release(store->offer, store->memory);

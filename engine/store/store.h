@@ -116,6 +116,7 @@ typedef struct ivm__store {
     ivm__overwritten overwritten, overwritten_last; /* of the step under way, and of the one last committed */
     bool overwrites;                                /* nobody reads the rows' changes by their ids: rows may be overwritten */
     ivm__heavies *heavies;                          /* NULL: no room for any */
+    ivm__heavies *heavies_spare;                    /* where they go once the step changes one; NULL: the list is the store's own */
     uint32_t heavy_count, heavy_capacity;           /* capacity: of what the store may write; 0 since a snapshot was taken */
     struct ivm__index *indexes;                     /* linked through index->next_of_store */
     struct ivm__finder *finder;                     /* of its readers, kept at commit; NULL: nobody looks keys up (finder.h) */

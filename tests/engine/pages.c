@@ -1,6 +1,8 @@
 /* tests engine/store/pages.c */
 #include "pages.h"
 
+#include "heavy.h"
+
 #include <pthread.h>
 #include <sched.h>
 
@@ -8,12 +10,15 @@
 
 #define HELD_MAX 6u
 
-/* A directory and what its pages were when it was acquired, byte for byte, also past the last row. */
+/* A directory and what its pages were when it was acquired, byte for byte, also past the last row; and so the heavy weights. */
 typedef struct held {
     ivm__pages *pages;
     uint32_t count;
     size_t page_bytes;
     uint8_t *bytes;
+    ivm__heavies *heavies; /* NULL: there are none */
+    uint32_t heavy_count;
+    ivm__heavy *heavy;
 } held;
 
 static uint8_t *rows_of(const ivm__pages *pages, uint32_t page)
@@ -34,6 +39,12 @@ static held hold(model *self)
     for (uint32_t i = 0; i < out.count; i++) {
         memcpy(out.bytes + i * out.page_bytes, rows_of(out.pages, i), out.page_bytes);
     }
+    out.heavies = ivm__heavies_acquire(&self->store);
+    out.heavy_count = out.heavies ? self->store.heavy_count : 0;
+    out.heavy = malloc(out.heavy_count * sizeof *out.heavy + 1);
+    for (uint32_t i = 0; i < out.heavy_count; i++) {
+        out.heavy[i] = out.heavies->list[i];
+    }
     return out;
 }
 
@@ -42,12 +53,18 @@ static void held_check(const held *of)
     for (uint32_t i = 0; i < of->count; i++) {
         cr_assert_eq(memcmp(of->bytes + i * of->page_bytes, rows_of(of->pages, i), of->page_bytes), 0, "page %u", i);
     }
+    for (uint32_t i = 0; i < of->heavy_count; i++) {
+        const ivm__heavy *then = &of->heavy[i], *now = &of->heavies->list[i];
+        cr_assert(then->row == now->row && then->weight == now->weight, "heavy weight %u", i);
+    }
 }
 
 static void let_go(model *self, held *of)
 {
     ivm__pages_release(of->pages, &self->memory);
+    ivm__heavies_release(of->heavies, &self->memory);
     free(of->bytes);
+    free(of->heavy);
     *of = (held){ 0 };
 }
 

@@ -243,6 +243,39 @@ Test(view_readers, a_hundred_thousand_heavy_weights_are_shared)
     cr_assert_gt(-pushes[1].bytes, 1600000, "the list that the snapshot held alone");
 }
 
+/* A push that changes none of them copies none, whether a snapshot is open or others are told of states; one that does copies them once. */
+Test(view_readers, heavy_weights_are_copied_when_one_changes)
+{
+    shop it;
+    ivm_snapshot *snapshot = NULL;
+    shop_open(&it);
+    sell(&it, 0, 100000, "a", (int64_t)1 << 40);
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < 6; i++) {
+        const ivm__heavies *list = it.sales->store.heavies;
+        cr_assert_eq(ivm_read_table(it.sales, &snapshot, &it.error), IVM_OK);
+        sell(&it, 0, 1, "b", 1); /* makes room for a copy */
+        ivm_snapshot_close(snapshot);
+        cr_assert_eq(ivm_read_table(it.sales, &snapshot, &it.error), IVM_OK);
+        uint64_t asked = it.counted.asked;
+        sell(&it, 0, 1, "b", 1);
+        asked = it.counted.asked - asked;
+        cr_assert_eq(it.sales->store.heavies, list);
+        cr_assert_lt(asked, 100000u, "%llu bytes", (unsigned long long)asked);
+        sell(&it, 5, 1, "a", -1);
+        cr_assert_neq(it.sales->store.heavies, list);
+        list = it.sales->store.heavies;
+        sell(&it, 6, 1, "a", -1);
+        cr_assert_eq(it.sales->store.heavies, list);
+        ivm_snapshot_close(snapshot);
+        sell(&it, 0, 1, "b", 1);
+        cr_assert_null(it.sales->store.heavies_spare);
+        before = i == 2 ? (uint64_t)it.counted.bytes : before;
+    }
+    cr_assert_leq((uint64_t)it.counted.bytes, before + 65536);
+    shop_close(&it);
+}
+
 /* ---- Giving back --------------------------------------------------------------------------------------------------------------------------- */
 
 static uint64_t bytes_held(shop *it)
