@@ -47,6 +47,7 @@ static void *allocate(void *context, size_t size)
     memset(head + 1, 0xa5, size); /* so that nothing can lean on zeros */
     atomic_fetch_add(&allocator->blocks, 1);
     atomic_fetch_add(&allocator->bytes, (int64_t)size);
+    atomic_fetch_add(&allocator->asked, size);
     return head + 1;
 }
 

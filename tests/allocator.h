@@ -21,6 +21,7 @@ typedef struct test_allocator {
     _Atomic int64_t blocks;  /* that live */
     _Atomic int64_t bytes;   /* of them, as asked for */
     _Atomic uint64_t calls;  /* of allocate and resize, ever */
+    _Atomic uint64_t asked;  /* bytes that these gave, ever */
     _Atomic uint64_t faults; /* blocks given back with a wrong size, twice, or never given out; calls that ask for nothing */
     _Atomic int64_t fuse;    /* calls until one fails; 0: none will */
     _Atomic bool failed;     /* one has, since armed */

@@ -17,7 +17,7 @@ static const char help[] =
     "  snowflake   a star whose dimensions have dimensions, seven leaves: with and without pruning\n"
     "  prune       stars whose dimensions gain, lose and change rows: with and without pruning, by trust\n"
     "  hotkey      10,000 statements on few rows in one batch against the change they come to\n"
-    "  latency     pushes of one row, by kind: percentiles, also while tables grow\n"
+    "  latency     pushes of one row, by kind: percentiles, also while tables grow and beside readers\n"
     "  scale       one changed row as the fact table grows from 100,000 to 10,000,000 rows\n"
     "  tpch        streams of orders and their lines under seven queries of TPC-H\n"
     "  memory      bytes a dimension row and a fact row, and what transient fact rows leave behind\n"

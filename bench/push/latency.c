@@ -1,13 +1,15 @@
 /* `ivm bench latency`: pushes of one row, each timed by itself. Kinds of change take turns in one engine, a round is a histogram a kind, and each
  * percentile is the median of the rounds'. The second part starts with few rows and pushes one after the other, so that tables and indexes grow, pages
- * are added and slots rehashed, while pushes are timed; the third does the same with strings, each new to the engine and a new group of a view. Making a
- * batch is not timed. */
+ * are added and slots rehashed, while pushes are timed; the third does the same with strings, each new to the engine and a new group of a view. The last pushes
+ * into a view that others read: a push copies what they hold and it writes to, whatever the view's size. Making a batch is not timed, nor is taking and
+ * closing a snapshot. */
 #include "arena.h"
 #include "command.h"
 #include "histogram.h"
 #include "option.h"
 #include "star_model.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 static const char help[] = "usage: ivm bench latency [OPTIONS]\n"
@@ -16,14 +18,17 @@ static const char help[] = "usage: ivm bench latency [OPTIONS]\n"
                            "dimension row comes, changes (with the fact rows that refer to it, about ten of a million) or goes.\n"
                            "Percentiles in nanoseconds, from histograms with logarithmic buckets. Then the same while the star grows\n"
                            "from nearly nothing: fact rows and dimension rows that come one by one. Then rows of a table with a key\n"
-                           "of strings, each of which is a new group of a view. Views are compared with recomputation.\n"
+                           "of strings, each of which is a new group of a view. Then a row into a view of 1,000 groups and into one\n"
+                           "of N, one after the other: beside nobody, beside a snapshot of it taken before each push, and in an\n"
+                           "engine of two threads that read it. Views are compared with recomputation.\n"
                            "\n"
-                           "  --rows N     fact rows before (default 1000000)\n"
+                           "  --rows N     fact rows before, and groups of the large view (default 1000000)\n"
                            "  --pushes N   of each kind and round, and a hundredth more before that does not count (default 10000)\n"
                            "  --grow N     rows that come one by one in the growing part (default 200000)\n"
                            "  --runs N     rounds (default 5)\n"
                            "  --json       one line per figure: KIND_ns with per_mille 500, 900, 990, 999, KIND_slowest_us,\n"
-                           "               KIND_p99_over_p50, and p99_over_p50, the largest of those of a star that is there\n";
+                           "               KIND_p99_over_p50, and p99_over_p50, the largest of those of a star that is there;\n"
+                           "               beside readers KIND is beside_nobody_N, beside_snapshot_N or beside_threads_N, of N groups\n";
 
 #define PERCENTILES 4
 #define GROW_FIRST 100
@@ -223,6 +228,131 @@ static void strings_measure(latency_bench *bench)
     }
 }
 
+/* ---- Beside readers ------------------------------------------------------------------------------------------------------------ */
+
+#define GROUPS_FEW 1000
+#define READ_EVERY 500 /* pushes: what is published for other threads is given up where nobody reads it for long */
+
+typedef enum beside { BESIDE_NOBODY, BESIDE_SNAPSHOT, BESIDE_THREADS, BESIDES } beside;
+static const char *const beside_names[BESIDES] = { "nobody", "snapshot", "threads" };
+
+typedef struct readers_engine {
+    ivm_engine *engine;
+    ivm_table *table;
+    ivm_view *view;
+    uint64_t groups, pushed;
+} readers_engine;
+
+static ivm_snapshot *readers_snapshot(const readers_engine *it)
+{
+    ivm_error error = IVM_ERROR_INIT;
+    ivm_snapshot *snapshot;
+    must(ivm_read_view(it->view, &snapshot, &error), &error);
+    return snapshot;
+}
+
+static void *readers_thread(void *argument)
+{
+    ivm_snapshot_close(readers_snapshot(argument));
+    return NULL;
+}
+
+/* Nanoseconds of the push of so many rows, each of the next group. */
+static uint64_t readers_push(readers_engine *it, uint64_t rows)
+{
+    ivm_error error = IVM_ERROR_INIT;
+    ivm_batch *batch;
+    must(ivm_batch_create(it->engine, &batch, &error), &error);
+    for (; rows; rows--) {
+        ivm_batch_insert(batch, it->table, ivm_int64((int64_t)(it->pushed++ % it->groups)), ivm_int64(1));
+    }
+    uint64_t start = clock_nanoseconds();
+    must(ivm_push_batch(it->engine, batch, NULL, &error), &error);
+    return clock_nanoseconds() - start;
+}
+
+static void readers_open(readers_engine *it, uint64_t groups, beside who)
+{
+    const ivm_column_definition columns[] = { { "product", IVM_INT64, false }, { "amount", IVM_INT64, false } };
+    ivm_table_options options = { .columns = columns, .columns_count = 2 };
+    ivm_error error = IVM_ERROR_INIT;
+    pthread_t thread;
+    *it = (readers_engine){ .groups = groups };
+    must(ivm_engine_open(NULL, &it->engine, &error), &error);
+    must(ivm_table_create(it->engine, "sales", &options, &it->table, &error), &error);
+    ivm_plan *plan = ivm_plan_add(ivm_plan_aggregate(ivm_plan_scan(it->table, NULL), "product"), "total", "sum", ivm_column("amount"));
+    must(ivm_view_create(it->engine, "totals", plan, NULL, &it->view, &error), &error);
+    readers_push(it, groups);
+    if (who == BESIDE_THREADS && pthread_create(&thread, NULL, readers_thread, it) == 0) {
+        pthread_join(thread, NULL);
+    }
+}
+
+static uint64_t readers_push_timed(readers_engine *it, beside who, uint64_t nth)
+{
+    bool reads = who == BESIDE_SNAPSHOT || (who == BESIDE_THREADS && nth % READ_EVERY == 0);
+    ivm_snapshot *snapshot = reads ? readers_snapshot(it) : NULL;
+    if (who == BESIDE_THREADS) {
+        ivm_snapshot_close(snapshot);
+        snapshot = NULL;
+    }
+    uint64_t nanoseconds = readers_push(it, 1);
+    ivm_snapshot_close(snapshot);
+    return nanoseconds;
+}
+
+/* How far the groups and their totals are from what was pushed. */
+static uint64_t readers_unequal(const readers_engine *it)
+{
+    ivm_snapshot *snapshot = readers_snapshot(it);
+    ivm_rows rows;
+    uint64_t unequal = ivm_snapshot_rows_count(snapshot) != it->groups;
+    while (ivm_snapshot_next(snapshot, &rows)) {
+        for (size_t i = 0; i < rows.rows_count; i++) {
+            uint64_t group = (uint64_t)ivm_rows_value(&rows, IVM_INT64, i, 0).as.int64;
+            uint64_t expected = it->pushed / it->groups + (group < it->pushed % it->groups);
+            unequal += (uint64_t)ivm_rows_value(&rows, IVM_INT64, i, 1).as.int64 != expected;
+        }
+    }
+    ivm_snapshot_close(snapshot);
+    return unequal;
+}
+
+static void readers_measure_of(latency_bench *bench, uint64_t groups, beside who)
+{
+    readers_engine it;
+    ivm_error error = IVM_ERROR_INIT;
+    char kind[48];
+    readers_open(&it, groups, who);
+    for (uint64_t i = 0; i < bench->pushes / 100 + 10; i++) {
+        readers_push_timed(&it, who, i);
+    }
+    for (size_t round = 0; round < bench->runs; round++) {
+        histogram pushes = { 0 };
+        for (uint64_t i = 0; i < bench->pushes; i++) {
+            histogram_add(&pushes, readers_push_timed(&it, who, i));
+        }
+        percentiles_take(&bench->rounds[0], &pushes, round);
+    }
+    uint64_t unequal = readers_unequal(&it);
+    must(ivm_engine_close(it.engine, &error), &error);
+    bench->unequal += unequal;
+    if (!unequal) {
+        snprintf(kind, sizeof kind, "beside_%s_%llu", beside_names[who], (unsigned long long)groups);
+        percentiles_show(bench, &bench->rounds[0], kind, bench->pushes);
+    }
+}
+
+static void readers_measure(latency_bench *bench)
+{
+    for (int who = 0; who < BESIDES; who++) {
+        readers_measure_of(bench, GROUPS_FEW, (beside)who);
+        if (bench->rows > GROUPS_FEW) {
+            readers_measure_of(bench, bench->rows, (beside)who);
+        }
+    }
+}
+
 int latency_command(int argc, char **argv)
 {
     latency_bench *bench = memory_take(sizeof *bench);
@@ -243,6 +373,7 @@ int latency_command(int argc, char **argv)
     kinds_measure(bench);
     growing_measure(bench);
     strings_measure(bench);
+    readers_measure(bench);
     uint64_t unequal = bench->unequal;
     free(bench);
     if (unequal) {

@@ -139,7 +139,7 @@ static uint32_t block_word_rows(const ivm__index *index, const ivm__keys *keys, 
                                 const ivm__row_id *candidates, uint32_t *restrict positions, ivm__row_id *restrict rows)
 {
     const ivm__store *store = index->store;
-    uint8_t *const *page = store->pages->rows;
+    uint8_t *const *page = store->rows;
     const uint64_t *words = keys->words + first;
     uint32_t shift = store->page_shift, mask = store->page_mask, found = 0;
     size_t stride = store->layout->stride, offset = store->layout->offsets[index->columns[0]];
@@ -215,7 +215,7 @@ static uint32_t block_word_places(const ivm__index *index, const ivm__keys *keys
                                   ivm__row_id end, const uint8_t **restrict at, uint32_t *restrict positions, ivm__row_header *unlike)
 {
     const ivm__store *store = index->store;
-    uint8_t *const *page = store->pages->rows;
+    uint8_t *const *page = store->rows;
     const uint64_t *words = keys->words + first;
     uint32_t shift = store->page_shift, mask = store->page_mask, count = block_keys(keys, first), found = 0;
     size_t stride = store->layout->stride, offset = store->layout->offsets[index->columns[0]];

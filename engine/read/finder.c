@@ -155,9 +155,10 @@ ivm__row_id ivm__finder_next(const ivm__finder *finder, uint64_t hash, uint64_t 
 static bool rows_add(ivm__finder *finder, const ivm__row_pages *rows, ivm__row_id first, ivm__row_id end)
 {
     const ivm__find_key key = { finder->columns, finder->key_count, finder->seed };
+    const uint8_t *at = NULL;
     bool added = true;
     for (ivm__row_id row = first; added && row < end; row++) {
-        const uint8_t *at = ivm__row_pages_at(rows, row);
+        at = ivm__row_pages_next(rows, row, at);
         if (ivm__row_pages_has(at)) {
             added = finder_add(finder, ivm__find_hash(rows->layout, at, &key), row);
         }
@@ -242,14 +243,12 @@ static void finder_remake(ivm__store *store)
 /* Rows of pages that are not those it was made from. */
 static bool changed_pages_add(const ivm__store *store, ivm__finder *finder)
 {
-    const ivm__pages *over = finder->over, *pages = store->pages;
     const ivm__row_pages rows = ivm__store_row_pages(store);
+    uint32_t page = 0, end = (uint32_t)(((uint64_t)store->rows_end + store->page_mask) >> store->page_shift);
     bool added = true;
-    for (uint32_t i = 0; added && (ivm__row_id)(i << store->page_shift) < store->rows_end; i++) {
-        ivm__row_id first = i << store->page_shift, left = store->rows_end - first;
-        if (i >= over->count || over->page[i] != pages->page[i]) {
-            added = rows_add(finder, &rows, first, first + (left > store->page_mask ? store->page_mask + 1 : left));
-        }
+    for (; added && (page = ivm__pages_differ(finder->over, store->pages, page, end)) < end; page++) {
+        ivm__row_id first = page << store->page_shift, left = store->rows_end - first;
+        added = rows_add(finder, &rows, first, first + (left > store->page_mask ? store->page_mask + 1 : left));
     }
     return added;
 }

@@ -119,6 +119,7 @@ static void snapshot_empty(ivm_snapshot *snapshot)
     if (snapshot->copied) {
         ivm__release(memory, snapshot->copied, snapshot->copied_count * snapshot->shared.rows.layout->stride);
     }
+    ivm__pages_release(snapshot->copied_pages, memory);
     ivm__shared_release(&snapshot->shared, memory);
 }
 
@@ -209,12 +210,13 @@ static ivm_status copied_make(ivm_snapshot *snapshot, ivm__layout *layout, uint6
     shared->rows = (ivm__row_pages){ .layout = ivm__layout_acquire(layout), .page_shift = 31, .page_mask = INT32_MAX, .rows_count = count };
     snapshot->copied = count < UINT32_MAX ? ivm__allocate(snapshot->memory, count * layout->stride) : NULL;
     snapshot->copied_count = count;
+    snapshot->copied_pages = ivm__pages_create(snapshot->memory);
     shared->heavies = heavy ? ivm__heavies_create(snapshot->memory, heavy) : NULL;
-    if (!snapshot->copied || (heavy && !shared->heavies)) {
+    if (!snapshot->copied || !snapshot->copied_pages || (heavy && !shared->heavies)) {
         return IVM_OUT_OF_MEMORY;
     }
-    snapshot->copied_pages[0] = snapshot->copied;
-    snapshot->copied_pages[1] = count > INT32_MAX ? snapshot->copied + ((size_t)layout->stride << 31) : NULL;
+    snapshot->copied_pages->rows[0] = snapshot->copied;
+    snapshot->copied_pages->rows[1] = count > INT32_MAX ? snapshot->copied + ((size_t)layout->stride << 31) : NULL;
     shared->rows.pages = snapshot->copied_pages;
     shared->rows.heavy = heavy ? shared->heavies->list : NULL;
     snapshot->rows_count = count;

@@ -54,7 +54,8 @@ struct ivm_snapshot {
     uint32_t kept_step;
     /* Rows in shared pages, or, for changes, copied: one page of them, said as two so that ids of 32 bits reach all. */
     ivm__shared shared;
-    uint8_t *copied, *copied_pages[2];
+    uint8_t *copied;
+    ivm__pages *copied_pages;
     uint64_t copied_count;
     uint64_t rows_count;
     bool finds; /* no two rows have one key */

@@ -43,8 +43,9 @@ static ivm_status find_build(ivm_snapshot *snapshot, uint32_t columns)
         return IVM_OUT_OF_MEMORY;
     }
     snapshot->find_columns = columns;
+    const uint8_t *row = NULL;
     for (ivm__row_id id = 0; id < ids; id++) {
-        const uint8_t *row = ivm__row_pages_at(&snapshot->shared.rows, id);
+        row = ivm__row_pages_next(&snapshot->shared.rows, id, row);
         if (!ivm__row_pages_has(row)) {
             continue;
         }

@@ -2,7 +2,10 @@
  * layout. Buffers are made at the first row and used again; strings make them grow, and a lookup that finds many rows. */
 #include "snapshot.h"
 
+#include "store_inside.h"
+
 #define CHUNK_TEXT_BYTES_MAX (16u << 20) /* of strings, but for a row alone */
+#define PREFETCH_AHEAD 12u
 
 static size_t value_size(ivm_type type)
 {
@@ -215,10 +218,20 @@ static uint32_t sum_find(const ivm_snapshot *snapshot, uint64_t place)
 /* The row at a place of the order. *sum moves on. */
 static const uint8_t *ordered_row(const ivm_snapshot *snapshot, uint64_t place, uint32_t *sum, int64_t *weight)
 {
+    if (ivm__likely(place + PREFETCH_AHEAD < snapshot->order_count)) {
+        ivm__prefetch(ivm__row_pages_at(&snapshot->shared.rows, snapshot->order[place + PREFETCH_AHEAD]));
+    }
     const uint8_t *row = ivm__snapshot_row(snapshot, snapshot->order[place], weight);
     if (*sum < snapshot->sums_count && snapshot->sums[*sum].place == place) {
         *weight = snapshot->sums[(*sum)++].weight;
     }
+    return row;
+}
+
+static const uint8_t *next_row(const ivm_snapshot *snapshot, ivm__row_id id, const uint8_t *before, int64_t *weight)
+{
+    const uint8_t *row = ivm__row_pages_next(&snapshot->shared.rows, id, before);
+    *weight = ivm__row_pages_weight(&snapshot->shared.rows, id, row);
     return row;
 }
 
@@ -227,10 +240,10 @@ static uint32_t rows_take(ivm_snapshot *snapshot, uint64_t *place, uint64_t end,
 {
     uint32_t count = 0, sum = snapshot->order ? sum_find(snapshot, *place) : 0;
     size_t bytes = 0;
+    const uint8_t *row = NULL;
     for (; *place < end && count < IVM__CHUNK_ROWS; ++*place) {
         int64_t weight;
-        const uint8_t *row =
-            snapshot->order ? ordered_row(snapshot, *place, &sum, &weight) : ivm__snapshot_row(snapshot, (ivm__row_id)*place, &weight);
+        row = snapshot->order ? ordered_row(snapshot, *place, &sum, &weight) : next_row(snapshot, (ivm__row_id)*place, row, &weight);
         if (weight == 0) {
             continue;
         }

@@ -202,8 +202,9 @@ static ivm_status window_fill(ivm__row_order *order)
     limit lower = limit_of(order, order->some, order->lower);
     limit upper = limit_of(order, bounded, bounded ? order->bounds[order->bound] : 0);
     order->count = order->at = order->sums_count = 0;
+    const uint8_t *at = NULL;
     for (ivm__row_id row = rows->first; row < rows->end; row++) {
-        const uint8_t *at = row_at(order, row);
+        at = ivm__row_pages_next(rows, row, at);
         if (ivm__row_sorter_ends(&order->sorter, row)) {
             return IVM_CANCELLED;
         }

@@ -12,10 +12,15 @@
 ivm__row_pages ivm__store_row_pages(const ivm__store *store)
 {
     assert(store->touched_count == 0 && store->step_end == store->rows_end && !store->laid);
-    return (ivm__row_pages){
-        store->layout,    store->pages ? store->pages->rows : NULL,     store->page_shift, store->page_mask, 0, store->rows_end,
-        store->rows_live, store->heavies ? store->heavies->list : NULL, store->heavy_count
-    };
+    return (ivm__row_pages){ store->layout,
+                             store->pages,
+                             store->page_shift,
+                             store->page_mask,
+                             0,
+                             store->rows_end,
+                             store->rows_live,
+                             store->heavies ? store->heavies->list : NULL,
+                             store->heavy_count };
 }
 
 int64_t ivm__row_pages_heavy(const ivm__row_pages *rows, ivm__row_id row)

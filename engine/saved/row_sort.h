@@ -8,7 +8,7 @@
 /* Rows in pages: a store's between steps, or a snapshot's. Borrowed. */
 typedef struct ivm__row_pages {
     const ivm__layout *layout;
-    uint8_t *const *pages;
+    const ivm__pages *pages;
     uint32_t page_shift, page_mask;
     ivm__row_id first, end; /* ids; rows of weight 0 are none */
     uint64_t rows_count;    /* of them, at most */
@@ -20,7 +20,13 @@ ivm__row_pages ivm__store_row_pages(const ivm__store *store);
 
 static inline const uint8_t *ivm__row_pages_at(const ivm__row_pages *rows, ivm__row_id row)
 {
-    return rows->pages[row >> rows->page_shift] + (size_t)(row & rows->page_mask) * rows->layout->stride;
+    uint32_t page = row >> rows->page_shift;
+    return ivm__pages_leaf(rows->pages, page)->rows[page & (IVM__FAN - 1)] + (size_t)(row & rows->page_mask) * rows->layout->stride;
+}
+/* The same in a walk by ids: `before` is where the row before it lies; NULL: this is the first. */
+static inline const uint8_t *ivm__row_pages_next(const ivm__row_pages *rows, ivm__row_id row, const uint8_t *before)
+{
+    return ivm__likely(before && row & rows->page_mask) ? before + rows->layout->stride : ivm__row_pages_at(rows, row);
 }
 /* Whether there is a row at this place: its weight is not 0. */
 static inline bool ivm__row_pages_has(const uint8_t *at)

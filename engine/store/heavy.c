@@ -1,6 +1,6 @@
 /* Heavy weights: those that leave int32, in a short list in row order beside the pages. Looking one up is a binary search; ending a step
- * costs nothing where no heavy weight changed, and needs no memory where one did. A snapshot takes a reference; the step after it copies the list once,
- * when it first makes room, and only where the snapshot is still open. */
+ * costs nothing where no heavy weight changed, and needs no memory where one did. A snapshot takes a reference; a step makes room for a list beside
+ * one that is shared, and copies it only when a heavy weight changes. */
 #include "heavy.h"
 
 #define KEPT_ITEMS_MIN 1024u /* room for so many is never given back */
@@ -52,34 +52,75 @@ void ivm__heavies_release(ivm__heavies *heavies, ivm__memory *memory)
     }
 }
 
-ivm_status ivm__heavies_reserve(ivm__store *store, uint64_t needed)
+static bool list_is_shared(const ivm__heavies *list)
 {
-    ivm__heavies *old = store->heavies;
-    uint64_t capacity = old ? old->capacity : 0;
-    bool own = old && atomic_load_explicit(&old->references, memory_order_acquire) == 1;
-    if (own && needed <= capacity) {
-        store->heavy_capacity = old->capacity;
-        return IVM_OK;
-    }
-    if (needed > capacity) {
-        capacity = needed > 2 * capacity ? needed : 2 * capacity;
-    }
+    return list && atomic_load_explicit(&list->references, memory_order_acquire) > 1;
+}
+
+/* Puts a list with room in the place of another, or of none. */
+static ivm_status list_make(ivm__store *store, ivm__heavies **list, uint64_t capacity)
+{
     ivm__heavies *made = capacity <= UINT32_MAX ? ivm__heavies_create(store->memory, (uint32_t)capacity) : NULL;
     if (!made) {
         return IVM_OUT_OF_MEMORY;
     }
-    if (old && store->heavy_count) {
+    ivm__heavies *old = *list;
+    if (list == &store->heavies && old && store->heavy_count) {
         memcpy(made->list, old->list, store->heavy_count * sizeof *made->list);
     }
     ivm__heavies_release(old, store->memory);
-    store->heavies = made;
-    store->heavy_capacity = made->capacity;
+    *list = made;
     return IVM_OK;
+}
+
+ivm_status ivm__heavies_reserve(ivm__store *store, uint64_t needed)
+{
+    bool shared = list_is_shared(store->heavies);
+    ivm__heavies **list = shared ? &store->heavies_spare : &store->heavies;
+    uint64_t capacity = store->heavies ? store->heavies->capacity : 0;
+    if (needed > capacity) {
+        capacity = needed > 2 * capacity ? needed : 2 * capacity;
+    }
+    if (!*list || (*list)->capacity < needed) {
+        IVM_TRY(list_make(store, list, capacity));
+    }
+    if (!shared) {
+        ivm__heavies_release(store->heavies_spare, store->memory);
+        store->heavies_spare = NULL;
+    }
+    store->heavy_capacity = (*list)->capacity;
+    return IVM_OK;
+}
+
+/* Room was reserved. */
+static void list_own(ivm__store *store)
+{
+    ivm__heavies *spare = store->heavies_spare;
+    if (spare) {
+        assert(store->heavy_count <= spare->capacity);
+        memcpy(spare->list, store->heavies->list, store->heavy_count * sizeof *spare->list);
+        ivm__heavies_release(store->heavies, store->memory);
+        store->heavies = spare;
+        store->heavies_spare = NULL;
+    }
+}
+
+/* Nobody else has the list any more, or the room is far more than is needed. */
+static void spare_trim(ivm__store *store, uint64_t needed)
+{
+    ivm__heavies *spare = store->heavies_spare;
+    bool shared = list_is_shared(store->heavies);
+    if (spare && (!shared || (spare->capacity > KEPT_ITEMS_MIN && needed <= spare->capacity / 8))) {
+        ivm__heavies_release(spare, store->memory);
+        store->heavies_spare = NULL;
+        store->heavy_capacity = shared ? 0 : store->heavies->capacity;
+    }
 }
 
 void ivm__heavies_trim(ivm__store *store, uint64_t needed)
 {
-    if (store->heavy_capacity <= KEPT_ITEMS_MIN || needed > store->heavy_capacity / 8) {
+    spare_trim(store, needed);
+    if (store->heavies_spare || store->heavy_capacity <= KEPT_ITEMS_MIN || needed > store->heavy_capacity / 8) {
         return;
     }
     uint32_t kept = needed < KEPT_ITEMS_MIN ? KEPT_ITEMS_MIN : (uint32_t)needed;
@@ -115,12 +156,14 @@ int64_t ivm__store_heavy(const ivm__store *store, ivm__row_id row)
 
 void ivm__heavy_change(ivm__store *store, uint32_t sorted, ivm__row_id row, int64_t weight)
 {
+    list_own(store);
     store->heavies->list[heavy_find(store, sorted, row)].weight = weight;
 }
 
 void ivm__heavy_append(ivm__store *store, ivm__row_id row, int64_t weight)
 {
     assert(store->heavy_count < store->heavy_capacity && weight != 0);
+    list_own(store);
     store->heavies->list[store->heavy_count++] = (ivm__heavy){ row, weight };
 }
 

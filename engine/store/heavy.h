@@ -16,7 +16,8 @@ static inline ivm__row_header ivm__header_of_any(ivm__weight weight)
     return ivm__header_of_weight(ivm__weight_is_narrow(weight) ? (int32_t)weight : IVM__WEIGHT_HEAVY);
 }
 
-/* Room for so many that the store may write, made at the beginning of a step: copies a list that a snapshot shares. On failure nothing has changed. */
+/* Room for so many that the store may write, made at the beginning of a step; a list that a snapshot shares is copied once one of them changes. On failure nothing has
+ * changed. */
 ivm_status ivm__heavies_reserve(ivm__store *store, uint64_t needed) IVM_MUST_CHECK;
 /* Gives most of the room back that a large step left behind, where `needed` is far below it. The allocator may refuse: then it stays. */
 void ivm__heavies_trim(ivm__store *store, uint64_t needed);

@@ -66,8 +66,7 @@ ivm_status ivm__store_init(ivm__store *store, ivm__memory *memory, ivm__texts *t
     assert(texts || layout->texts_count == 0);
     *store = (ivm__store){ .memory = memory, .texts = texts, .seed = seed };
     ivm__items_init(&store->free, sizeof(ivm__row_id));
-    store->pages = ivm__pages_create(memory);
-    if (!store->pages) {
+    if (ivm__pages_init(store) != IVM_OK) {
         *store = (ivm__store){ 0 };
         return IVM_OUT_OF_MEMORY;
     }
@@ -92,10 +91,11 @@ void ivm__store_deinit(ivm__store *store)
     ivm__release(store->memory, store->touched, store->touched_capacity * sizeof *store->touched);
     ivm__release(store->memory, store->last, store->last_capacity * sizeof *store->last);
     ivm__heavies_release(store->heavies, store->memory);
+    ivm__heavies_release(store->heavies_spare, store->memory);
     ivm__store_overwritten_free(store);
     ivm__finder_drop(store);
     ivm__offer_release(store->offer, store->memory);
-    ivm__pages_release(store->pages, store->memory);
+    ivm__pages_deinit(store);
     ivm__layout_release(store->layout);
     *store = (ivm__store){ 0 };
 }

@@ -51,12 +51,21 @@ typedef struct ivm__page {
     uint8_t before; /* see ivm__lines_release() */
 } ivm__page;
 
-/* A directory of pages; a snapshot holds a reference to one. */
+#define IVM__FAN_SHIFT 4u
+#define IVM__FAN (1u << IVM__FAN_SHIFT)
+
+/* A directory of pages, a tree: a node of height h leads to IVM__FAN^(h + 1) pages, those behind the last being NULL. A snapshot holds a reference to
+ * the root, and the store changes no node that it does not hold alone (pages.c). */
 typedef struct ivm__pages {
     _Atomic uint32_t references;
-    uint32_t count, capacity;
-    ivm__page **page; /* of each page, behind rows[capacity] */
-    uint8_t *rows[];
+    uint32_t height;
+    union {
+        struct ivm__pages *below[IVM__FAN]; /* of height 1 and more */
+        struct {
+            uint8_t *rows[IVM__FAN];
+            ivm__page *page[IVM__FAN];
+        };
+    };
 } ivm__pages;
 
 typedef struct ivm__heavy {
@@ -88,6 +97,10 @@ typedef struct ivm__store {
     ivm__layout *layout;
     uint64_t seed;
     ivm__pages *pages;
+    uint8_t **rows;  /* of each page, as the directory has them: what the store itself reads by */
+    uint64_t *owned; /* of each page, behind `rows`: `shares` when it was last seen to be the store's own */
+    uint64_t shares; /* references to the directory that were given to others, ever */
+    uint32_t pages_count, pages_capacity;
     uint32_t page_shift, page_mask; /* rows a page, log2, and that minus 1 */
     uint32_t rows_end;              /* ids ever given */
     uint32_t step_end;              /* rows_end when the step began */
@@ -104,6 +117,7 @@ typedef struct ivm__store {
     ivm__overwritten overwritten, overwritten_last; /* of the step under way, and of the one last committed */
     bool overwrites;                                /* nobody reads the rows' changes by their ids: rows may be overwritten */
     ivm__heavies *heavies;                          /* NULL: no room for any */
+    ivm__heavies *heavies_spare;                    /* where they go once the step changes one; NULL: the list is the store's own */
     uint32_t heavy_count, heavy_capacity;           /* capacity: of what the store may write; 0 since a snapshot was taken */
     struct ivm__index *indexes;                     /* linked through index->next_of_store */
     struct ivm__finder *finder;                     /* of its readers, kept at commit; NULL: nobody looks keys up (finder.h) */
@@ -149,7 +163,7 @@ static inline ivm__row_header ivm__row_header_of(const uint8_t *at)
 
 static inline uint8_t *ivm__store_row(const ivm__store *store, ivm__row_id row)
 {
-    return store->pages->rows[row >> store->page_shift] + (size_t)(row & store->page_mask) * store->layout->stride;
+    return store->rows[row >> store->page_shift] + (size_t)(row & store->page_mask) * store->layout->stride;
 }
 int64_t ivm__store_heavy(const ivm__store *store, ivm__row_id row);
 static inline ivm__weight ivm__store_weight_at(const ivm__store *store, ivm__row_id row, const uint8_t *at, ivm__reading reading)
@@ -288,5 +302,18 @@ void ivm__store_gather(const ivm__store *store, const ivm__row_id *rows, uint32_
 ivm__pages *ivm__pages_acquire(ivm__store *store);
 ivm__pages *ivm__pages_hold(ivm__pages *pages);
 void ivm__pages_release(ivm__pages *pages, ivm__memory *memory);
+/* An empty directory. NULL: out of memory. */
+ivm__pages *ivm__pages_create(ivm__memory *memory);
+/* The node that points to the page, which is there. Cost: a load a level, of which there are log16 of the pages. */
+static inline const ivm__pages *ivm__pages_leaf(const ivm__pages *pages, uint32_t page)
+{
+    for (uint32_t shift = pages->height * IVM__FAN_SHIFT; shift; shift -= IVM__FAN_SHIFT) {
+        pages = pages->below[page >> shift & (IVM__FAN - 1)];
+    }
+    return pages;
+}
+/* The first page from `page` on that in `now` is another one than in `before`, or is there alone; `end`: there is none before that. Passes over what
+ * the two have in common, so that a walk takes as long as they differ. */
+uint32_t ivm__pages_differ(const ivm__pages *before, const ivm__pages *now, uint32_t page, uint32_t end);
 
 #endif

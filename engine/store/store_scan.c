@@ -169,7 +169,7 @@ void ivm__store_gather(const ivm__store *store, const ivm__row_id *rows, uint32_
     const ivm__layout *layout = store->layout;
     assert(column < layout->columns_count && out->cells && out->type == layout->types[column]);
     assert(out->nulls || !layout->nullable[column]);
-    places at = { store->pages->rows, store->page_shift, store->page_mask, layout->stride };
+    places at = { store->rows, store->page_shift, store->page_mask, layout->stride };
     uint32_t offset = layout->offsets[column];
     places_prefetch(&at, rows, count, offset);
     if (ivm__type_is_wide(out->type)) {

@@ -81,7 +81,8 @@ IVM_API ivm_type ivm_view_column_type(const ivm_view *view, size_t column);
 
 /* What a view or table holds at one moment: after some push, whole. Later pushes do not disturb it and are not held up by it; it costs the pages changed
  * since, and their strings, which go with the last snapshot of them and the push after that. Taking one costs nothing that grows with the view; the push
- * after it copies 16 bytes for each 12 KB of rows, each of these pages that it writes to, and the weights outside 31 bits if it changes any.
+ * after it copies each page of at most 12 KB of rows that it writes to, 272 bytes a level of the tree that leads there (log16 of the pages), and the
+ * weights outside 31 bits if it changes any.
  * Nor does it wait for a push under way: where several threads use an engine, each commit leaves what it made of the views and tables that are read to be
  * taken during the next push, which then copies as if a snapshot were open. What nobody reads for a thousand pushes is left so no longer, and reading it may
  * wait for one push; the same goes for a view or table made after a second thread has come and never read yet.

@@ -94,14 +94,14 @@ Test(engine_shrink, steps_that_ask_for_as_much_keep_it)
         cr_assert_eq(ivm__store_reserve(&store, MANY), IVM_OK);
         word_row(step, 1);
         const void *slots = index->slots, *narrow = index->narrow;
-        uint32_t pages = store.pages->count;
+        uint32_t pages = store.pages_count;
         ivm__store_commit(&store);
-        cr_assert(index->slots == slots && index->narrow == narrow && store.pages->count == pages);
+        cr_assert(index->slots == slots && index->narrow == narrow && store.pages_count == pages);
         cr_assert_geq(index->slots_capacity, MANY);
     }
     word_row(100, 1);
     ivm__store_commit(&store);
-    cr_assert(index->slots_capacity <= 1024 && store.pages->count <= 16);
+    cr_assert(index->slots_capacity <= 1024 && store.pages_count <= 16);
     index_check(index);
     end();
 }

@@ -1,5 +1,6 @@
 /* What readers cost: taking a snapshot, the push after it, a look-up, what was held for them; and that all of it is given back. */
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include "allocator.h"
@@ -110,7 +111,7 @@ static costs costs_of(int64_t groups)
     ivm_snapshot_close(snapshot);
     all.push = cost_since(&it, before);
     all.push.bytes = -all.push.bytes;
-    all.pages = it.totals->program.result->pages->count;
+    all.pages = it.totals->program.result->pages_count;
     snapshot = take(&it);
     cr_assert_eq(total(snapshot, 2), 1 + 23);
     ivm_snapshot_close(snapshot);
@@ -124,7 +125,17 @@ static costs costs_of(int64_t groups)
     return all;
 }
 
-/* The push after it copies a directory of 16 bytes a page and the page it writes to; both are given back with the snapshot, as is that. */
+/* Nodes of a directory that lead to one page. */
+static uint32_t levels_of(uint32_t pages)
+{
+    uint32_t levels = 1;
+    for (; pages > IVM__FAN; pages = (pages + IVM__FAN - 1) / IVM__FAN) {
+        levels++;
+    }
+    return levels;
+}
+
+/* The push after it copies the page it writes to and the nodes that lead there; they are given back with the snapshot, as is that. */
 Test(view_readers, a_snapshot_of_a_million_groups_costs_what_one_of_a_thousand_does)
 {
     costs few = costs_of(1000), many = costs_of(1000000);
@@ -133,13 +144,65 @@ Test(view_readers, a_snapshot_of_a_million_groups_costs_what_one_of_a_thousand_d
     cr_assert(few.look_up.calls == many.look_up.calls && few.look_up.bytes == many.look_up.bytes);
     for (uint32_t i = 0; i < 2; i++) {
         const costs *all = i ? &many : &few;
-        int64_t most = all->take.bytes + 16 * 2 * (int64_t)all->pages + 2 * (int64_t)IVM__PAGE_BYTES;
-        cr_assert(all->push.bytes > (int64_t)all->pages * 16 && all->push.bytes < most, "%lld bytes for %u pages",
-                  (long long)all->push.bytes, all->pages);
+        int64_t nodes = levels_of(all->pages) * (int64_t)sizeof(ivm__pages);
+        int64_t most = all->take.bytes + nodes + 2 * (int64_t)IVM__PAGE_BYTES;
+        cr_assert(all->push.bytes > nodes && all->push.bytes < most, "%lld bytes for %u pages", (long long)all->push.bytes, all->pages);
     }
     printf("taking one: %llu call, %lld bytes; a push after it: %lld bytes of a thousand groups, %lld of a million (%u pages)\n",
            (unsigned long long)many.take.calls, (long long)many.take.bytes, (long long)few.push.bytes, (long long)many.push.bytes,
            many.pages);
+}
+
+static void *read_once(void *argument)
+{
+    ivm_snapshot_close(take(argument));
+    return NULL;
+}
+
+/* What a push of one sale asks the allocator for, while its view and its table are held: by snapshots, or as published for other threads. */
+static cost push_beside_readers(int64_t groups, bool published)
+{
+    shop it;
+    cost least = { UINT64_MAX, INT64_MAX };
+    pthread_t other;
+    shop_open(&it);
+    sell(&it, 0, groups, "a", 1);
+    for (int64_t i = 0; i < 70; i++) {
+        sell(&it, i % 3, 1, "a", 1);
+    }
+    if (published) {
+        cr_assert_eq(pthread_create(&other, NULL, read_once, &it), 0);
+        pthread_join(other, NULL);
+    }
+    for (int64_t i = 0; i < 20; i++) {
+        ivm_snapshot *view = NULL, *table = NULL;
+        if (!published) {
+            view = take(&it);
+            cr_assert_eq(ivm_read_table(it.sales, &table, &it.error), IVM_OK);
+        }
+        uint64_t calls = it.counted.calls, asked = it.counted.asked;
+        sell(&it, 1, 1, "a", 1);
+        least.calls = it.counted.calls - calls < least.calls ? it.counted.calls - calls : least.calls;
+        int64_t bytes = (int64_t)(it.counted.asked - asked);
+        least.bytes = bytes < least.bytes ? bytes : least.bytes;
+        ivm_snapshot_close(view);
+        ivm_snapshot_close(table);
+    }
+    shop_close(&it);
+    return least;
+}
+
+/* Of both, one level or two more lead to the page that is written to. */
+Test(view_readers, a_push_beside_readers_copies_no_more_of_a_hundred_thousand_groups)
+{
+    for (uint32_t published = 0; published < 2; published++) {
+        cost few = push_beside_readers(1000, published), many = push_beside_readers(100000, published);
+        cr_assert_leq(many.calls, few.calls + 4, "%llu calls, then %llu", (unsigned long long)few.calls, (unsigned long long)many.calls);
+        cr_assert_leq(many.bytes, few.bytes + 4 * (int64_t)sizeof(ivm__pages), "%lld bytes, then %lld", (long long)few.bytes,
+                      (long long)many.bytes);
+        printf("a push beside %s asks for %lld bytes of a thousand groups, %lld of a hundred thousand\n",
+               published ? "a published state" : "snapshots", (long long)few.bytes, (long long)many.bytes);
+    }
 }
 
 /* Weights outside 31 bits lie beside the rows: they are shared, too, and copied by the push after, once. */
@@ -178,6 +241,39 @@ Test(view_readers, a_hundred_thousand_heavy_weights_are_shared)
     cr_assert(takes[0].calls == takes[1].calls && takes[0].bytes == takes[1].bytes, "%lld and %lld bytes", (long long)takes[0].bytes,
               (long long)takes[1].bytes);
     cr_assert_gt(-pushes[1].bytes, 1600000, "the list that the snapshot held alone");
+}
+
+/* A push that changes none of them copies none, whether a snapshot is open or others are told of states; one that does copies them once. */
+Test(view_readers, heavy_weights_are_copied_when_one_changes)
+{
+    shop it;
+    ivm_snapshot *snapshot = NULL;
+    shop_open(&it);
+    sell(&it, 0, 100000, "a", (int64_t)1 << 40);
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < 6; i++) {
+        const ivm__heavies *list = it.sales->store.heavies;
+        cr_assert_eq(ivm_read_table(it.sales, &snapshot, &it.error), IVM_OK);
+        sell(&it, 0, 1, "b", 1); /* makes room for a copy */
+        ivm_snapshot_close(snapshot);
+        cr_assert_eq(ivm_read_table(it.sales, &snapshot, &it.error), IVM_OK);
+        uint64_t asked = it.counted.asked;
+        sell(&it, 0, 1, "b", 1);
+        asked = it.counted.asked - asked;
+        cr_assert_eq(it.sales->store.heavies, list);
+        cr_assert_lt(asked, 100000u, "%llu bytes", (unsigned long long)asked);
+        sell(&it, 5, 1, "a", -1);
+        cr_assert_neq(it.sales->store.heavies, list);
+        list = it.sales->store.heavies;
+        sell(&it, 6, 1, "a", -1);
+        cr_assert_eq(it.sales->store.heavies, list);
+        ivm_snapshot_close(snapshot);
+        sell(&it, 0, 1, "b", 1);
+        cr_assert_null(it.sales->store.heavies_spare);
+        before = i == 2 ? (uint64_t)it.counted.bytes : before;
+    }
+    cr_assert_leq((uint64_t)it.counted.bytes, before + 65536);
+    shop_close(&it);
 }
 
 /* ---- Giving back --------------------------------------------------------------------------------------------------------------------------- */

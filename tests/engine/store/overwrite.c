@@ -138,7 +138,7 @@ Test(engine_overwrite, random_steps_equal_arrays)
             check_rows(&it, it.value);
             cr_assert_eq(it.store.overwritten.count, 0u);
             for (uint32_t i = 0; i < ROWS; i++) {
-                const uint8_t *rows = held->rows[i >> it.store.page_shift];
+                const uint8_t *rows = ivm__pages_leaf(held, i >> it.store.page_shift)->rows[(i >> it.store.page_shift) % IVM__FAN];
                 cr_assert_eq(value_at(&it, rows + (size_t)(i & it.store.page_mask) * it.layout->stride), held_values[i], "a page held");
             }
             ivm__pages_release(held, &it.memory);

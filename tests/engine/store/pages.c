@@ -1,6 +1,8 @@
 /* tests engine/store/pages.c */
 #include "pages.h"
 
+#include "heavy.h"
+
 #include <pthread.h>
 #include <sched.h>
 
@@ -8,37 +10,61 @@
 
 #define HELD_MAX 6u
 
-/* A directory and what its pages were when it was acquired, byte for byte, also past the last row. */
+/* A directory and what its pages were when it was acquired, byte for byte, also past the last row; and so the heavy weights. */
 typedef struct held {
     ivm__pages *pages;
     uint32_t count;
     size_t page_bytes;
     uint8_t *bytes;
+    ivm__heavies *heavies; /* NULL: there are none */
+    uint32_t heavy_count;
+    ivm__heavy *heavy;
 } held;
+
+static uint8_t *rows_of(const ivm__pages *pages, uint32_t page)
+{
+    return ivm__pages_leaf(pages, page)->rows[page % IVM__FAN];
+}
+
+static ivm__page *page_of(const ivm__pages *pages, uint32_t page)
+{
+    return ivm__pages_leaf(pages, page)->page[page % IVM__FAN];
+}
 
 static held hold(model *self)
 {
     held out = { .pages = ivm__pages_acquire(&self->store), .page_bytes = (size_t)self->layout->stride << self->store.page_shift };
-    out.count = out.pages->count;
+    out.count = self->store.pages_count;
     out.bytes = malloc(out.count * out.page_bytes + 1);
     for (uint32_t i = 0; i < out.count; i++) {
-        memcpy(out.bytes + i * out.page_bytes, out.pages->rows[i], out.page_bytes);
+        memcpy(out.bytes + i * out.page_bytes, rows_of(out.pages, i), out.page_bytes);
+    }
+    out.heavies = ivm__heavies_acquire(&self->store);
+    out.heavy_count = out.heavies ? self->store.heavy_count : 0;
+    out.heavy = malloc(out.heavy_count * sizeof *out.heavy + 1);
+    for (uint32_t i = 0; i < out.heavy_count; i++) {
+        out.heavy[i] = out.heavies->list[i];
     }
     return out;
 }
 
 static void held_check(const held *of)
 {
-    cr_assert_eq(of->count, of->pages->count);
     for (uint32_t i = 0; i < of->count; i++) {
-        cr_assert_eq(memcmp(of->bytes + i * of->page_bytes, of->pages->rows[i], of->page_bytes), 0, "page %u", i);
+        cr_assert_eq(memcmp(of->bytes + i * of->page_bytes, rows_of(of->pages, i), of->page_bytes), 0, "page %u", i);
+    }
+    for (uint32_t i = 0; i < of->heavy_count; i++) {
+        const ivm__heavy *then = &of->heavy[i], *now = &of->heavies->list[i];
+        cr_assert(then->row == now->row && then->weight == now->weight, "heavy weight %u", i);
     }
 }
 
 static void let_go(model *self, held *of)
 {
     ivm__pages_release(of->pages, &self->memory);
+    ivm__heavies_release(of->heavies, &self->memory);
     free(of->bytes);
+    free(of->heavy);
     *of = (held){ 0 };
 }
 
@@ -87,8 +113,8 @@ Test(engine_pages, rows_begin_at_cache_lines)
 {
     model *self = model_begin(1);
     cr_assert_eq(ivm__store_reserve(&self->store, 5000), IVM_OK);
-    for (uint32_t i = 0; i < self->store.pages->count; i++) {
-        cr_assert_eq((uintptr_t)self->store.pages->rows[i] % 64, 0);
+    for (uint32_t i = 0; i < self->store.pages_count; i++) {
+        cr_assert_eq((uintptr_t)self->store.rows[i] % 64, 0);
     }
     model_end(self);
 }
@@ -103,7 +129,7 @@ Test(engine_pages, a_page_holds_a_power_of_two_of_rows)
     }
 }
 
-/* One write after an acquire copies the directory and one page; pages that nobody writes stay shared. */
+/* One write after an acquire copies the way to one page and that; pages that nobody writes stay shared. */
 Test(engine_pages, only_pages_written_to_are_copied)
 {
     model *self = model_begin(1);
@@ -121,7 +147,7 @@ Test(engine_pages, only_pages_written_to_are_copied)
     cr_assert_eq(ivm__store_weight_add(&self->store, self->store.page_mask + 2, 1), IVM_OK);
     cr_assert_neq(self->store.pages, before);
     for (uint32_t i = 0; i < 4; i++) {
-        cr_assert_eq(self->store.pages->page[i] == before->page[i], i != 1);
+        cr_assert_eq(page_of(self->store.pages, i) == page_of(before, i), i != 1);
     }
     uint64_t calls = self->counted.calls;
     cr_assert_eq(ivm__store_weight_add(&self->store, self->store.page_mask + 3, 1), IVM_OK);
@@ -140,10 +166,10 @@ Test(engine_pages, nothing_is_copied_when_nobody_else_reads)
     model_commit(self);
     ivm__pages_release(ivm__pages_acquire(&self->store), &self->memory);
     ivm__pages *pages = self->store.pages;
-    ivm__page *page = pages->page[0];
+    ivm__page *page = page_of(pages, 0);
     ivm__row_id row = model_row_chosen(self);
     cr_assert_eq(ivm__store_touch(&self->store, row), IVM_OK);
-    cr_assert(self->store.pages == pages && pages->page[0] == page);
+    cr_assert(self->store.pages == pages && page_of(pages, 0) == page);
     ivm__store_undo(&self->store);
     model_end(self);
 }
@@ -174,10 +200,10 @@ typedef struct exchange {
 static void pages_read(exchange *between, ivm__pages *pages)
 {
     const model *self = between->self;
-    const uint8_t *first = pages->rows[0];
+    const uint8_t *first = rows_of(pages, 0);
     ivm__row_header header = ivm__row_header_of(first);
     for (ivm__row_id row = 0; row < 600; row++) {
-        const uint8_t *at = pages->rows[row >> self->store.page_shift] + (row & self->store.page_mask) * (size_t)self->layout->stride;
+        const uint8_t *at = rows_of(pages, row >> self->store.page_shift) + (row & self->store.page_mask) * (size_t)self->layout->stride;
         between->wrong += ivm__row_header_of(at) != header || ivm__header_is_touch(header);
     }
 }

@@ -1,4 +1,5 @@
 /* tests engine/store/store.c, store_step.c, store_scan.c, heavy.c */
+#include "heavy.h"
 #include "store_model.h"
 
 static void run(uint64_t seed, uint32_t steps, uint32_t operations)
@@ -291,6 +292,7 @@ static bool step_survives(uint64_t seed, uint64_t n, bool with_indexes)
         model_commit(self);
     }
     ivm__pages *held = ivm__pages_acquire(&self->store);
+    ivm__heavies *heavies = ivm__heavies_acquire(&self->store);
     model_step_begin(self);
     model_seed = seed * 1000 + n;
     test_allocator_arm(&self->counted, n);
@@ -307,6 +309,7 @@ static bool step_survives(uint64_t seed, uint64_t n, bool with_indexes)
     }
     model_check(self);
     ivm__pages_release(held, &self->memory);
+    ivm__heavies_release(heavies, &self->memory);
     model_step_begin(self);
     cr_assert_eq(model_step(self, 3), IVM_OK);
     model_commit(self);
