@@ -18,7 +18,7 @@ static uint64_t draw_seed(void)
 
 static ivm_status check_planner(const ivm_planner_options *planner, ivm_error *error)
 {
-    if (planner->fk_pruning > IVM_FK_PRUNING_ROW || planner->join_rule > IVM_JOIN_AUTO) {
+    if (planner->fk_pruning > IVM_FK_PRUNING_OFF || planner->join_rule > IVM_JOIN_TELESCOPING) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "planner options: fk_pruning %d, join_rule %d", (int)planner->fk_pruning,
                          (int)planner->join_rule);
     }

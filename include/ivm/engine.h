@@ -52,25 +52,27 @@ typedef struct ivm_allocator {
 
 /* ---- Engines --------------------------------------------------------------------------------------------------------------------- */
 
-/* What foreign keys take out of a join's delta: OFF, BATCH or ROW, and how it is written: MOBIUS, TELESCOPING or AUTO. ivm_planner_options says more. */
-typedef enum ivm_fk_pruning { IVM_FK_PRUNING_OFF, IVM_FK_PRUNING_BATCH, IVM_FK_PRUNING_ROW } ivm_fk_pruning;
-typedef enum ivm_join_rule { IVM_JOIN_MOBIUS, IVM_JOIN_TELESCOPING, IVM_JOIN_AUTO } ivm_join_rule;
+/* What foreign keys take out of a join's delta: ROW, BATCH or OFF, and how it is written: AUTO, MOBIUS or TELESCOPING. ivm_planner_options says more. */
+typedef enum ivm_fk_pruning { IVM_FK_PRUNING_ROW, IVM_FK_PRUNING_BATCH, IVM_FK_PRUNING_OFF } ivm_fk_pruning;
+typedef enum ivm_join_rule { IVM_JOIN_AUTO, IVM_JOIN_MOBIUS, IVM_JOIN_TELESCOPING } ivm_join_rule;
 
-/* `fk_pruning`: what declared foreign keys take out of a join's delta. OFF: nothing. BATCH: the terms that touch a parent whose whole delta is
+/* All zero is the default, for all three what is fastest on the whole.
+ * `fk_pruning`: what declared foreign keys take out of a join's delta. OFF: nothing. BATCH: the terms that touch a parent whose whole delta is
  * insert-only. ROW: of each parent the rows whose key is fresh (not in the table before) or gone (not in it after), but for those that a child
  * of a tracked fact waits for or still refers to, so that a parent costs what changed in rows that stay; a leaf of which nothing is left
  * drives no term.
  * `join_rule`: how a join's delta is written as a sum of terms. MOBIUS: one term a non-empty mask. TELESCOPING: one term a changed leaf.
  * AUTO: the cheaper by estimated probes. All three give the same views.
- * `skip_empty`: leave out terms whose mask touches a leaf with an empty delta.
+ * `run_empty`: run terms, too, whose mask touches a leaf with an empty delta and which bring nothing therefore: to count or to time them.
  * Any change takes effect with the next push. */
 typedef struct ivm_planner_options {
     ivm_fk_pruning fk_pruning;
     ivm_join_rule join_rule;
-    bool skip_empty;
+    bool run_empty;
 } ivm_planner_options;
 
-/* Start from IVM_ENGINE_OPTIONS_INIT: zeroed planner options mean no pruning, the Moebius form, and empty masks run too.
+/* All zero is the default: (ivm_engine_options){ .memory_max = 1 << 30 } limits memory and leaves the rest as it is. IVM_ENGINE_OPTIONS_INIT is the same
+ * written out.
  * `threads`: how many work on one large push, IVM_THREADS_MAX at most. The calling thread is one of them; the others are made when the
  * engine opens, wait in between, take no signals, and end when it closes. 1: no thread is ever made. Results, their order, statistics but for
  * bytes_held and errors are the same with any number. A child of fork() has none of them and works on alone.
@@ -87,7 +89,7 @@ typedef struct ivm_engine_options {
 #define IVM_ENGINE_OPTIONS_VERSION 1u
 #define IVM_ENGINE_OPTIONS_INIT                                                                                                            \
     {                                                                                                                                      \
-        IVM_ENGINE_OPTIONS_VERSION, { 0, 0, 0, 0 }, 0, { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true }, 1, 0                                   \
+        IVM_ENGINE_OPTIONS_VERSION, { 0, 0, 0, 0 }, 0, { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, false }, 1, 0                                  \
     }
 
 /* Makes an empty engine. `options` NULL: the defaults above. Options are copied. The caller owns *engine and closes it.

@@ -182,7 +182,7 @@ typedef struct ivm_explain_options {
  * because a child waits for them or still refers to them (tracked). "delta_rows" is what is left to drive terms; from stated shapes, which give no
  * numbers, it is 1 for some. By batch the skip mask has the leaves whose table gained rows alone, by row those whose table changed with nothing left.
  * A mask is written in binary, highest leaf first. Counts and states are those of the Moebius form whatever rule ran: "run" is a mask that is left,
- * and under telescoping several of them share one of the "terms"; a count past int64 is a string of digits. Without skip_empty no mask is empty and
+ * and under telescoping several of them share one of the "terms"; a count past int64 is a string of digits. Under run_empty no mask is empty and
  * all that are not pruned are run. Before the view's first push nothing has
  * changed: every mask is empty.
  *

@@ -28,7 +28,7 @@ static void told_in(ivm_explain_format format, const char *want)
 
 Test(plan_explain_text, text_is_for_reading)
 {
-    set_planner(IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true);
+    set_planner(IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, false);
     sell_and_rename();
     told_in(IVM_EXPLAIN_TEXT, "view star, last push\n"
                               "join 0 of 3 leaves\n"
@@ -83,7 +83,7 @@ Test(plan_explain_text, by_row_text_tells_what_became_of_each_parent_s_keys)
 
 Test(plan_explain_text, dot_is_a_graph)
 {
-    set_planner(IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true);
+    set_planner(IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, false);
     push(product, IVM_INSERT, "1,ax");
     push(sale, IVM_INSERT, "1,7,10 2,7,5");
     told_in(IVM_EXPLAIN_DOT, "digraph \"star\" {\n"
@@ -95,7 +95,7 @@ Test(plan_explain_text, dot_is_a_graph)
                              "  j0_l0 -> j0_l2;\n"
                              "  j0_terms [shape=note, label=\"7 masks, 6 pruned, 0 empty, 1 left\\l+ 001\\l\"];\n"
                              "}\n");
-    set_planner(IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true);
+    set_planner(IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, false);
     push(product, IVM_INSERT, "2,saw");
     told_in(IVM_EXPLAIN_DOT, "digraph \"star\" {\n"
                              "  node [shape=box];\n"
