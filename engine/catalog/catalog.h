@@ -271,3 +271,6 @@ void ivm__engine_settle(ivm_engine *engine);
 ivm_status ivm__value_cell(ivm__texts *texts, ivm_type type, const ivm_value *value, ivm__wide *cell) IVM_MUST_CHECK;
 
 #endif
+/* Why it is none, cut to the size: "float64 1 is no int64", "100.0 is no decimal(3,1)", "a string of 2147483648 bytes, at most 2147483647". */
+#define IVM__MISFIT_SIZE 128
+void ivm__value_misfit(ivm_type type, const ivm_value *value, char text[IVM__MISFIT_SIZE]);
