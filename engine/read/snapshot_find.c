@@ -207,7 +207,7 @@ static ivm_status find_all(ivm_snapshot *snapshot, const wanted *key, uint64_t *
 ivm_status ivm_snapshot_find(ivm_snapshot *snapshot, const ivm_value *values, size_t values_count, ivm_rows *rows, ivm_error *error)
 {
     if (!snapshot || !values || !rows) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_snapshot_find: snapshot, values and rows are wanted");
+        return ivm__fail_null(error, "ivm_snapshot_find", !snapshot ? "snapshot" : !values ? "values" : "rows");
     }
     uint32_t most = snapshot->key_count < IVM_TABLE_COLUMNS_MAX ? snapshot->key_count : IVM_TABLE_COLUMNS_MAX;
     if (values_count == 0 || values_count > most) {

@@ -49,7 +49,7 @@ typedef struct ivm_recovery {
 
 /* Opens the directory, makes it if it is not there (its parent must be), and brings the engine to the last whole record. What else is
  * in it is left alone. The caller owns *engine and closes it with ivm_engine_close(), which syncs (io where that fails; the next call closes it nevertheless). Handles by
- * ivm_table_find(), ivm_view_find(), ivm_fact_next(), callbacks by ivm_view_watch(), ivm_fact_watch(); where to go on from by
+ * ivm_table_find(), ivm_view_find(), ivm_table_next(), ivm_view_next(), ivm_fact_next(), callbacks by ivm_view_watch(), ivm_fact_watch(); where to go on from by
  * ivm_engine_position(). ivm_read_changes() gives what the last record of the log changed, as it did when that was pushed: a host that may have ended before
  * it handed them on can do so now (nothing right behind a checkpoint). `options`, `recovery` and `error` may be NULL. A torn tail (the last record, or several that no sync had reached) is cut and
  * told in *recovery. Cost: reading the checkpoint, and each logged change made once more.

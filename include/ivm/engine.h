@@ -2,7 +2,11 @@
  *
  * Thread rule for the whole library, unless a function says otherwise: any thread may call; calls that change one engine or read its
  * catalog take turns on its lock. Handles (engine, table, view, batch, plan, snapshot) are not to be freed while another thread uses
- * them. A batch, a plan and a snapshot belong to one thread at a time and need no lock. */
+ * them. A batch, a plan and a snapshot belong to one thread at a time and need no lock.
+ *
+ * Arguments: where a handle, a name or a place for a result is NULL, or a number is out of range, functions with a status answer invalid_argument, and the message
+ * says which; those without do nothing and give NULL, 0, false or an untyped null. Not found out, and never to be passed: a handle that was dropped or freed, an
+ * array shorter than its count, and a text that does not end. */
 #ifndef IVM_ENGINE_H
 #define IVM_ENGINE_H
 
@@ -181,6 +185,11 @@ IVM_API ivm_status ivm_table_column_drop(ivm_table *table, const char *column, i
 /* Finds by name. unknown_table / unknown_view. */
 IVM_API ivm_status ivm_table_find(ivm_engine *engine, const char *name, ivm_table **table, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_status ivm_view_find(ivm_engine *engine, const char *name, ivm_view **view, ivm_error *error) IVM_MUST_CHECK;
+
+/* The engine's tables, or its views, in the order of their making: the one after `table` or `view` (NULL: the first), NULL after the last. So what a restore
+ * brought is found. Not while another thread makes, drops or restores some. */
+IVM_API ivm_table *ivm_table_next(ivm_engine *engine, const ivm_table *table);
+IVM_API ivm_view *ivm_view_next(ivm_engine *engine, const ivm_view *view);
 
 /* Names and types; strings live as long as the table, a column's name until it is renamed or dropped. `column` out of range: NULL and 0. */
 IVM_API const char *ivm_table_name(const ivm_table *table);

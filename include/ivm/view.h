@@ -18,7 +18,7 @@ typedef struct ivm_snapshot ivm_snapshot;
 typedef enum ivm_refresh { IVM_IMMEDIATE, IVM_DEFERRED } ivm_refresh;
 
 /* Told once after each push or refresh that changed the view, when all of it is committed, on the thread that made it. `changes` are as
- * from ivm_read_changes() and end with the call: they may be read, not closed. Calls on the engine from inside fail with in_use. Meanwhile
+ * from ivm_read_changes() and end with the call: they may be read; closing them does nothing. Calls on the engine from inside fail with in_use. Meanwhile
  * other threads may read; those that change the engine wait until all callbacks of the step are done, so that no two run at once. */
 typedef void (*ivm_view_changed)(void *context, ivm_view *view, ivm_snapshot *changes);
 
@@ -83,6 +83,12 @@ IVM_API ivm_type ivm_view_column_type(const ivm_view *view, size_t column);
  * wait for one push; the same goes for a view or table made after a second thread has come and never read yet.
  * The caller closes *snapshot. unsupported (a transient table), in_use from inside a callback, out_of_memory. */
 IVM_API ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
+/* Several views of one engine, all as they stand after the same push or refresh: snapshots[i] is what ivm_read_view() of views[i] gives, and what one of them shows
+ * of a push the others show too. A deferred view shows what its last refresh left, as ever: bring it up to date first where it shall tell of the same
+ * pushes as the others. All or none: after an error `snapshots` is as it was. The caller closes each. Cost and waiting: those of ivm_read_view() for each; where one
+ * of them is not left to be taken during a push, all wait for it. invalid_argument (a NULL among them, views of two engines), in_use from inside a callback,
+ * out_of_memory. */
+IVM_API ivm_status ivm_read_views(ivm_view *const *views, size_t views_count, ivm_snapshot **snapshots, ivm_error *error) IVM_MUST_CHECK;
 /* The same after a refresh, which stays done should memory for the snapshot be wanting. Codes: those of ivm_refresh_view(), too. */
 IVM_API ivm_status ivm_read_view_refreshed(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The rows of a table; codes and cost as of ivm_read_view(). */
@@ -113,6 +119,12 @@ IVM_API uint64_t ivm_snapshot_rows_count(const ivm_snapshot *snapshot);
 /* Its columns, in the order of the view or table; of orphans, those of the parent's key. The type of a column that is not there is 0. */
 IVM_API size_t ivm_snapshot_columns_count(const ivm_snapshot *snapshot);
 IVM_API ivm_type ivm_snapshot_column_type(const ivm_snapshot *snapshot, size_t column);
+
+/* The caller's position as of what the snapshot shows: that of the last push with one (ivm_batch_position()) up to then, whatever came since; of changes that a
+ * callback is given, with the push that they are of. A deferred view is behind it by what came since its refresh. Writes at most `capacity` bytes, says in *size
+ * how many it has; 0: none. Takes no lock. invalid_argument. */
+IVM_API ivm_status ivm_snapshot_position(const ivm_snapshot *snapshot, void *bytes, size_t capacity, size_t *size,
+                                         ivm_error *error) IVM_MUST_CHECK;
 
 /* Puts the rows in order, once: by the key's columns, then by the others, ascending, nulls last; what is given out from now on, by cursor and chunk, comes
  * so, the cursor from the start. Equal rows of a bag, and of changes, come as one with their weights added, or not at all where these come to 0:
