@@ -75,7 +75,9 @@ static ivm_value string_read(const ivm_column_data *column, size_t at)
 
 ivm_value ivm_rows_value(const ivm_rows *rows, ivm_type type, size_t row, size_t column)
 {
-    assert(row < rows->rows_count && column < rows->columns_count);
+    if (!rows || row >= rows->rows_count || column >= rows->columns_count) {
+        return ivm_null();
+    }
     const ivm_column_data *data = &rows->columns[column];
     size_t at = data->offset + row;
     ivm_value value = { .type = type };

@@ -5,7 +5,7 @@
 ivm_status ivm_batch_create(ivm_engine *engine, ivm_batch **batch, ivm_error *error)
 {
     if (!engine || !batch) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_batch_create: engine and batch are wanted");
+        return ivm__fail_null(error, "ivm_batch_create", engine ? "batch" : "engine");
     }
     ivm__memory memory;
     ivm__memory_init(&memory, &engine->memory.allocator);
@@ -55,7 +55,7 @@ void ivm_batch_free(ivm_batch *batch)
 ivm_status ivm_batch_status(const ivm_batch *batch, ivm_error *error)
 {
     if (!batch) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_batch_status: batch is NULL");
+        return ivm__fail_null(error, "ivm_batch_status", "batch");
     }
     ivm_status status = batch->mistake.status;
     return status == IVM_OK ? IVM_OK : ivm__fail(error, status, "%s", batch->mistake.message);

@@ -77,11 +77,11 @@ Test(engine_engine, options_are_checked)
     test_allocator_init(&allocator);
     ivm_engine_options options = IVM_ENGINE_OPTIONS_INIT;
     options.version = IVM_ENGINE_OPTIONS_VERSION + 1;
-    failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "version");
+    failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "ivm_engine_open: options of version 2, at most 1 is known");
     options = (ivm_engine_options)IVM_ENGINE_OPTIONS_INIT;
     options.allocator = test_allocator_functions(&allocator);
     options.allocator.resize = NULL;
-    failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "allocator");
+    failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "the allocator has no resize, but others of its functions");
     options = (ivm_engine_options)IVM_ENGINE_OPTIONS_INIT;
     options.planner.fk_pruning = (ivm_fk_pruning)3;
     failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "fk_pruning 3");
@@ -91,7 +91,7 @@ Test(engine_engine, options_are_checked)
     options = (ivm_engine_options)IVM_ENGINE_OPTIONS_INIT;
     options.threads = IVM_THREADS_MAX + 1;
     failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "17 threads");
-    failed(ivm_engine_open(NULL, NULL, &error), IVM_INVALID_ARGUMENT, "engine");
+    failed(ivm_engine_open(NULL, NULL, &error), IVM_INVALID_ARGUMENT, "ivm_engine_open: engine is NULL");
     cr_assert_eq(engine, (ivm_engine *)1);
 }
 
@@ -104,7 +104,7 @@ Test(engine_engine, the_planner_is_set_whole_or_not)
     failed(ivm_engine_planner_set(engine, &planner, &error), IVM_INVALID_ARGUMENT, "join_rule 7");
     planner = (ivm_planner_options){ (ivm_fk_pruning)3, IVM_JOIN_AUTO, true };
     failed(ivm_engine_planner_set(engine, &planner, &error), IVM_INVALID_ARGUMENT, "fk_pruning 3");
-    failed(ivm_engine_planner_set(engine, NULL, &error), IVM_INVALID_ARGUMENT, "options");
+    failed(ivm_engine_planner_set(engine, NULL, &error), IVM_INVALID_ARGUMENT, "ivm_engine_planner_set: options is NULL");
     failed(ivm_engine_planner_set(NULL, &planner, &error), IVM_INVALID_ARGUMENT, "engine");
     planner = ivm_engine_planner(engine);
     cr_assert(planner.fk_pruning == IVM_FK_PRUNING_OFF && planner.join_rule == IVM_JOIN_MOBIUS && planner.run_empty);
