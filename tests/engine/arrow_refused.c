@@ -312,7 +312,7 @@ Test(engine_arrow_refused, offsets_that_decrease)
         arrow_case_buffer(&made, &made.arrays[ARROW_FIELD_S], (int64_t[]){ wrong[0], wrong[1], 1, 1 }, 32);
         arrow_case_buffer(&made, &made.arrays[ARROW_FIELD_S], "abb", 3);
         refused(IVM_INVALID_ARGUMENT,
-                wrong[0] < 0 ? "table t, row 0, column s: its offsets are wrong" : "table t, row 1, column s: its offsets are wrong");
+                wrong[0] < 0 ? "table t, column s: offsets of row 0 are wrong" : "table t, column s: offsets of row 1 are wrong");
     }
     arrow_host_close(&to);
 }

@@ -390,10 +390,11 @@ static void *read_together(void *of)
 
 static void assert_together(together *it, const char *position)
 {
+    uint64_t epoch = it->taken[0]->epoch;
     for (uint32_t i = 0; i <= VIEWS; i++) {
         char bytes[8];
         size_t size = 99;
-        cr_assert(it->taken[i] && it->taken[i]->epoch == it->taken[0]->epoch && !it->taken[i]->kept_next);
+        cr_assert(it->taken[i] && it->taken[i]->epoch == epoch && !it->taken[i]->kept_next);
         cr_assert_eq(it->taken[i]->shared.rows.layout, it->views[i]->program.result->layout, "%u", i);
         cr_assert_eq(ivm_snapshot_position(it->taken[i], bytes, sizeof bytes, &size, &snapshot_error), IVM_OK);
         cr_assert(size == strlen(position) && memcmp(bytes, position, size) == 0);

@@ -60,6 +60,21 @@ Test(plan_view, an_aggregate_out_of_range_is_named)
     cr_assert_str_eq(shop.error.message, "view totals: aggregate total of a group is out of range");
 }
 
+/* Of two that may be, too. */
+Test(plan_view, a_projected_column_out_of_range_is_named)
+{
+    ivm_plan *plan = ivm_plan_project(ivm_plan_scan(sale, NULL), "product");
+    plan = ivm_plan_compute(plan, "more", ivm_call2("+", ivm_column("amount"), ivm_literal(ivm_int64(1))));
+    plan = ivm_plan_compute(plan, "twice", ivm_call2("*", ivm_column("amount"), ivm_literal(ivm_int64(2))));
+    fixture_make(&shop, "computed", plan);
+    push(product, IVM_INSERT, "1,ax");
+    cr_assert_eq(fixture_push(&shop, sale, IVM_INSERT, "1,5 1,5000000000000000000"), IVM_OVERFLOW);
+    cr_assert_str_eq(shop.error.message, "view computed: a result in projected column twice is out of range");
+    cr_assert_eq(fixture_push(&shop, sale, IVM_INSERT, "1,5 1,9223372036854775807"), IVM_OVERFLOW);
+    cr_assert_str_eq(shop.error.message, "view computed: a result in projected column more is out of range");
+    cr_assert_eq(fixture_push(&shop, sale, IVM_INSERT, "1,5"), IVM_OK, "%s", shop.error.message);
+}
+
 Test(plan_view, names_and_types_drop_the_alias)
 {
     ivm_view *view = fixture_make(&shop, "joined", sales_joined());
