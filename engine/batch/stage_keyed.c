@@ -55,10 +55,10 @@ static ivm_status fail_key(ivm__step *step, const ivm_table *table, const ivm__c
 static ivm_status fail_deleted(ivm__step *step, const ivm__staging *staging, const ivm__chunk *chunk, uint32_t row)
 {
     char text[IVM__ROW_TEXT_SIZE];
-    uint64_t before = ivm__batch_rows(step->batch, staging->table_id, staging->part) + staging->first;
+    uint64_t number = ivm__batch_rows(step->batch, staging->table_id, staging->part) + staging->first + row;
     ivm__stage_row_text(chunk, NULL, chunk->columns_count, row, text);
     return ivm__fail(step->error, IVM_ROW_NOT_FOUND, "table %s, row %llu: no row with key %s", staging->table->name,
-                     (unsigned long long)(before + row), text);
+                     (unsigned long long)number, text);
 }
 
 /* ---- Upserts and deletions by key ------------------------------------------------------------------------------------------------ */

@@ -306,8 +306,9 @@ static ivm_status mistake_fail(ivm__step *step, const ivm__part *part, uint64_t 
     uint32_t column = ivm__change_column(table, part->change, first->column);
     char why[IVM__MISFIT_SIZE];
     mistake_text(part, row, first, table->types[column], why);
-    return ivm__fail(step->error, first->status, "table %s, row %llu, column %s: %s", table->name,
-                     (unsigned long long)(ivm__batch_rows(step->batch, part->table_id, part) + row), table->columns[column].name, why);
+    uint64_t number = ivm__batch_rows(step->batch, part->table_id, part) + row;
+    return ivm__fail(step->error, first->status, "table %s, row %llu, column %s: %s", table->name, (unsigned long long)number,
+                     table->columns[column].name, why);
 }
 
 /* ---- Weights --------------------------------------------------------------------------------------------------------------------- */
