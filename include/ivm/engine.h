@@ -75,8 +75,8 @@ typedef struct ivm_planner_options {
     bool run_empty;
 } ivm_planner_options;
 
-/* All zero is the default: (ivm_engine_options){ .memory_max = 1 << 30 } limits memory and leaves the rest as it is. IVM_ENGINE_OPTIONS_INIT is the same
- * written out.
+/* All zero is the default, of `planner` too: (ivm_engine_options){ .memory_max = 1 << 30 } limits memory and leaves the rest as it is.
+ * IVM_ENGINE_OPTIONS_INIT is the same written out.
  * `threads`: how many work on one large push, IVM_THREADS_MAX at most. The calling thread is one of them; the others are made when the
  * engine opens, wait in between, take no signals, and end when it closes. 1: no thread is ever made. Results, their order, statistics but for
  * bytes_held and errors are the same with any number. A child of fork() has none of them and works on alone.
