@@ -56,8 +56,12 @@ Test(plan_view, an_aggregate_out_of_range_is_named)
 {
     fixture_make(&shop, "totals", sales_by_name());
     push(product, IVM_INSERT, "1,ax");
-    cr_assert_eq(fixture_push(&shop, sale, IVM_INSERT, "1,9223372036854775807 1,1"), IVM_OVERFLOW);
-    cr_assert_str_eq(shop.error.message, "view totals: aggregate total of a group is out of range");
+    fixture_make(&shop, "sum", ivm_plan_add(ivm_plan_aggregate(ivm_plan_scan(sale, NULL), NULL), "all", "sum", ivm_column("amount")));
+    push(product, IVM_INSERT, "2,saw 3,null");
+    cr_assert_eq(fixture_push(&shop, sale, IVM_INSERT, "1,5 2,9223372036854775807 2,1 3,7"), IVM_OVERFLOW);
+    cr_assert_str_eq(shop.error.message, "view totals: aggregate total of group (\"saw\") is out of range");
+    cr_assert_eq(fixture_push(&shop, sale, IVM_INSERT, "1,9223372036854775807 4,1"), IVM_OVERFLOW);
+    cr_assert_str_eq(shop.error.message, "view sum: aggregate all of all rows is out of range");
 }
 
 /* Of two that may be, too. */
