@@ -133,6 +133,41 @@ Test(engine_batch, a_batch_says_what_is_wrong_with_it_and_in_which_row)
     end();
 }
 
+/* The n-th mistake that only a push finds. */
+static void mistake_fill(size_t n, const ivm_value whole[KINDS], const ivm_rows *rows)
+{
+    switch (n) {
+    case 0:
+        ivm_batch_delete_key(batch, keyed, ivm_string("a"), ivm_int64(1));
+        ivm_batch_row(batch, bag, IVM_INSERT, 1, whole, KINDS);
+        ivm_batch_delete_key(batch, keyed, ivm_string("b"), ivm_int64(2));
+        ivm_batch_delete_key(batch, keyed, ivm_string("z"), ivm_int64(9));
+        break;
+    case 1:
+        ivm_batch_insert(batch, keyed, ivm_int64(7), ivm_string("n"), ivm_float64(1));
+        ivm_batch_row(batch, bag, IVM_DELETE, 1, whole, KINDS);
+        ivm_batch_columns(batch, keyed, IVM_DELETE, rows);
+        ivm_batch_columns(batch, keyed, IVM_INSERT, rows);
+        ivm_batch_insert(batch, keyed, ivm_int64(7), ivm_string("n"), ivm_float64(2));
+        break;
+    case 2:
+        ivm_batch_insert(batch, keyed, ivm_int64(2), ivm_string("b"), ivm_null());
+        break;
+    case 3:
+        ivm_batch_delete(batch, keyed, ivm_int64(2), ivm_string("b"), ivm_float64(0));
+        ivm_batch_delete(batch, keyed, ivm_int64(2), ivm_string("b"), ivm_float64(4));
+        break;
+    case 4:
+        ivm_batch_delete(batch, keyed, ivm_int64(2), ivm_string("q"), ivm_null());
+        break;
+    default:
+        ivm_batch_row(batch, bag, IVM_INSERT, 1, whole, KINDS);
+        ivm_batch_row(batch, bag, IVM_WEIGHTED, -3, whole, KINDS);
+        ivm_batch_row(batch, bag, IVM_WEIGHTED, -2, whole, KINDS);
+        break;
+    }
+}
+
 /* What the push finds wrong. Three rows are in each table, keyed 1 to 3. */
 Test(engine_batch, a_push_says_which_row_is_at_fault)
 {
@@ -161,36 +196,7 @@ Test(engine_batch, a_push_says_which_row_is_at_fault)
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         rows.rows_count = 1;
         ivm_batch_upsert(batch, keyed, ivm_int64(8), ivm_string("m"), ivm_null());
-        switch (i) {
-        case 0:
-            ivm_batch_delete_key(batch, keyed, ivm_string("a"), ivm_int64(1));
-            ivm_batch_row(batch, bag, IVM_INSERT, 1, whole, KINDS);
-            ivm_batch_delete_key(batch, keyed, ivm_string("b"), ivm_int64(2));
-            ivm_batch_delete_key(batch, keyed, ivm_string("z"), ivm_int64(9));
-            break;
-        case 1:
-            ivm_batch_insert(batch, keyed, ivm_int64(7), ivm_string("n"), ivm_float64(1));
-            ivm_batch_row(batch, bag, IVM_DELETE, 1, whole, KINDS);
-            ivm_batch_columns(batch, keyed, IVM_DELETE, &rows);
-            ivm_batch_columns(batch, keyed, IVM_INSERT, &rows);
-            ivm_batch_insert(batch, keyed, ivm_int64(7), ivm_string("n"), ivm_float64(2));
-            break;
-        case 2:
-            ivm_batch_insert(batch, keyed, ivm_int64(2), ivm_string("b"), ivm_null());
-            break;
-        case 3:
-            ivm_batch_delete(batch, keyed, ivm_int64(2), ivm_string("b"), ivm_float64(0));
-            ivm_batch_delete(batch, keyed, ivm_int64(2), ivm_string("b"), ivm_float64(4));
-            break;
-        case 4:
-            ivm_batch_delete(batch, keyed, ivm_int64(2), ivm_string("q"), ivm_null());
-            break;
-        default:
-            ivm_batch_row(batch, bag, IVM_INSERT, 1, whole, KINDS);
-            ivm_batch_row(batch, bag, IVM_WEIGHTED, -3, whole, KINDS);
-            ivm_batch_row(batch, bag, IVM_WEIGHTED, -2, whole, KINDS);
-            break;
-        }
+        mistake_fill(i, whole, &rows);
         cr_assert_eq(ivm_batch_status(batch, NULL), IVM_OK);
         cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), wanted[i].status, "%zu: %s", i, error.message);
         cr_assert_str_eq(error.message, wanted[i].message);
