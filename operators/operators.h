@@ -29,6 +29,9 @@ ivm_status ivm__filter_create(ivm__memory *memory, ivm__texts *texts, const ivm_
 ivm_status ivm__project_create(ivm__memory *memory, ivm__texts *texts, ivm__expression **columns, uint32_t columns_count,
                                ivm__operator **operator) IVM_MUST_CHECK;
 
+/* What its columns are called, for messages; `of` lasts as long as the operator. */
+void ivm__project_name(ivm__operator *project, const char *(*name)(const void *of, uint32_t column), const void *of);
+
 /* ---- aggregate --------------------------------------------------------------------------------------------------------------------- */
 typedef enum ivm__aggregate_function {
     IVM__COUNT,

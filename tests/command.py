@@ -95,7 +95,7 @@ COMMANDS = [
     (["bench", "stream", "--help"], 0, "usage: ivm bench stream", ""), (["bench", "stream", "/no/such"], 2, "", "/no/such/star.txt: cannot read"),
     (["flights", "--help"], 0, "usage: ivm flights", ""),
     (["flights", "--data", "/no/such"], 2, "", "/no/such/airlines.csv.zst: cannot read"),
-    (["flights", "--fk-pruning", "x"], 2, "", "is one of off, batch, row"),
+    (["flights", "--fk-pruning", "x"], 2, "", "is one of row, batch, off"),
     (["flights", "--keys"], 0, "flight (tailnum) -> plane: 12562 flights without a parent, tracked", ""),
     (["flights", "--days", "3"], 0, "flight (origin, time_hour) -> weather: 39 flights wait for 2 keys, as the data says", ""),
     (["flights", "--days", "3", "--fk-pruning", "batch", "--json"], 0, '"metric": "audit_differences", "value": 0', ""),

@@ -79,8 +79,8 @@ static void growing_print(const duel *it, const prune_options *options, uint32_t
 
 bool prune_growing(const prune_options *options, uint32_t dimensions)
 {
-    static const ivm_planner_options mobius = { IVM_FK_PRUNING_OFF, IVM_JOIN_MOBIUS, true };
-    static const ivm_planner_options telescoping = { IVM_FK_PRUNING_OFF, IVM_JOIN_TELESCOPING, true };
+    static const ivm_planner_options mobius = { IVM_FK_PRUNING_OFF, IVM_JOIN_MOBIUS, false };
+    static const ivm_planner_options telescoping = { IVM_FK_PRUNING_OFF, IVM_JOIN_TELESCOPING, false };
     star_shape shape = growing_shape(dimensions, 1000, ROWS_A_BATCH, options->rows, options->batches);
     duel *it = memory_take(sizeof *it);
     *it = (duel){ .runs = options->runs, .sides_count = 3 };

@@ -140,8 +140,8 @@ static void mixed_print(const duel *it, const prune_options *options, uint32_t d
 
 bool prune_mixed(const prune_options *options, uint32_t dimensions)
 {
-    static const ivm_planner_options mobius = { IVM_FK_PRUNING_BATCH, IVM_JOIN_MOBIUS, true };
-    static const ivm_planner_options telescoping = { IVM_FK_PRUNING_BATCH, IVM_JOIN_TELESCOPING, true };
+    static const ivm_planner_options mobius = { IVM_FK_PRUNING_BATCH, IVM_JOIN_MOBIUS, false };
+    static const ivm_planner_options telescoping = { IVM_FK_PRUNING_BATCH, IVM_JOIN_TELESCOPING, false };
     uint64_t batches = options->batches + 1;
     star_shape shape = { .dimensions = dimensions,
                          .dimension_rows = (uint32_t)(10000 + batches * (ROWS_NEW + ROWS_GONE)),

@@ -35,9 +35,9 @@ typedef struct snowflake_bench {
 
 static void round_run(snowflake_bench *bench, size_t round)
 {
-    static const ivm_planner_options planners[SIDES] = { { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true },
-                                                         { IVM_FK_PRUNING_OFF, IVM_JOIN_MOBIUS, true },
-                                                         { IVM_FK_PRUNING_OFF, IVM_JOIN_TELESCOPING, true } };
+    static const ivm_planner_options planners[SIDES] = { { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, false },
+                                                         { IVM_FK_PRUNING_OFF, IVM_JOIN_MOBIUS, false },
+                                                         { IVM_FK_PRUNING_OFF, IVM_JOIN_TELESCOPING, false } };
     snowflake_engine engines[SIDES];
     uint64_t spent[SIDES] = { 0 }, batches = bench->batches + WARM_BATCHES;
     for (int side = 0; side < SIDES; side++) {

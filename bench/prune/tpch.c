@@ -67,8 +67,8 @@ static void stream_run(tpch_bench *bench)
 
 static void round_run(tpch_bench *bench, size_t round)
 {
-    static const ivm_planner_options planners[SIDES] = { { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true },
-                                                         { IVM_FK_PRUNING_OFF, IVM_JOIN_AUTO, true } };
+    static const ivm_planner_options planners[SIDES] = { { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, false },
+                                                         { IVM_FK_PRUNING_OFF, IVM_JOIN_AUTO, false } };
     for (int side = 0; side < SIDES; side++) {
         tpch_open(&bench->engines[side], &planners[side], bench->query);
         tpch_push_others(&bench->engines[side], &bench->data);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const fk_pruning_words[] = { "off", "batch", "row", NULL };
-const char *const join_rule_words[] = { "mobius", "telescoping", "auto", NULL };
+const char *const fk_pruning_words[] = { "row", "batch", "off", NULL };
+const char *const join_rule_words[] = { "auto", "mobius", "telescoping", NULL };
 static const char *const yes_no_words[] = { "no", "yes", NULL };
 
 static const char help[] =
@@ -22,8 +22,8 @@ static const char help[] =
     "\"N scenarios, M expectations, K wrong\". Exit codes: 0 if K is 0, 1 if not, 2 for a file that cannot\n"
     "be read or parsed; such a file is found before any is applied.\n"
     "\n"
-    "  --join-rule mobius|telescoping|auto   how a join's delta is written as terms\n"
-    "  --fk-pruning off|batch|row            which terms foreign keys take out\n"
+    "  --join-rule auto|mobius|telescoping   how a join's delta is written as terms\n"
+    "  --fk-pruning row|batch|off            which terms foreign keys take out\n"
     "  --skip-empty yes|no                   whether terms of empty deltas are left out\n"
     "  --threads N                           threads of each engine\n"
     "  --audit                               audit every view after each push and refresh that goes through:\n"
@@ -291,7 +291,7 @@ static int files_replay(const operand_list *operands, scenario_file *files, cons
 int replay_command(int argc, char **argv)
 {
     ivm_engine_options how = IVM_ENGINE_OPTIONS_INIT;
-    int rule = how.planner.join_rule, pruning = how.planner.fk_pruning, skip = how.planner.skip_empty, code;
+    int rule = how.planner.join_rule, pruning = how.planner.fk_pruning, skip = !how.planner.run_empty, code;
     uint64_t threads = how.threads;
     bool digest = false;
     replay_session like = { 0 };
@@ -317,7 +317,7 @@ int replay_command(int argc, char **argv)
     if (threads > IVM_THREADS_MAX) {
         return usage_error("replay: at most %u threads", IVM_THREADS_MAX);
     }
-    how.planner = (ivm_planner_options){ (ivm_fk_pruning)pruning, (ivm_join_rule)rule, skip == 1 };
+    how.planner = (ivm_planner_options){ (ivm_fk_pruning)pruning, (ivm_join_rule)rule, skip != 1 };
     how.threads = (uint32_t)threads;
     scenario_file *files = memory_take(operands.count * sizeof *files);
     code = files_read(&operands, files) ? files_replay(&operands, files, &how, &like, digest) : EXIT_USAGE;

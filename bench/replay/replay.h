@@ -77,7 +77,7 @@ void replay_audit(replay_session *replay, const scenario_file *file, size_t at, 
 void replay_run(replay_session *replay, const scenario_file *file, bool silent, replay_counts *counts);
 void replay_close(replay_session *replay);
 
-/* The words of the options in the order of their values: off, batch, row; mobius, telescoping, auto. */
+/* The words of the options in the order of their values: row, batch, off; auto, mobius, telescoping. */
 extern const char *const fk_pruning_words[];
 extern const char *const join_rule_words[];
 int word_position(const char *const *words, const char *word); /* -1: none of them */

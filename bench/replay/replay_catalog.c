@@ -161,7 +161,7 @@ static bool option_set(const char *name, const json_t *value, ivm_planner_option
     } else if (strcmp(name, "join_rule") == 0 && (position = word_position(join_rule_words, word)) >= 0) {
         options->join_rule = (ivm_join_rule)position;
     } else if (strcmp(name, "skip_empty") == 0 && json_is_boolean(value)) {
-        options->skip_empty = json_is_true(value);
+        options->run_empty = !json_is_true(value);
     } else {
         return false;
     }

@@ -109,7 +109,7 @@ static ivm_status fields_check(const intake *it)
     for (int64_t i = 0; i < it->schema->n_children; i++) {
         const struct ArrowSchema *field = it->schema->children[i];
         if (!ivm__arrow_is_weight(field, it->options) && !is_column(it, ivm__arrow_name(field))) {
-            return ivm__fail(&it->batch->mistake, IVM_TYPE_MISMATCH, "table %s: field %s is none of its %s", it->table->name,
+            return ivm__fail(&it->batch->mistake, IVM_TYPE_MISMATCH, "table %s: field \"%s\" is none of its %s", it->table->name,
                              ivm__arrow_name(field), it->change == IVM_DELETE_KEY ? "key's columns" : "columns");
         }
     }

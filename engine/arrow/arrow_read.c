@@ -2,6 +2,8 @@
  * may be unaligned. Cost: nothing a value in place, one pass for the rest. */
 #include "arrow_read.h"
 
+#include <stdio.h>
+
 #include "wide.h"
 
 /* No array is longer: sizes in bytes stay within 64 bits. */
@@ -94,14 +96,6 @@ ivm_status ivm__arrow_validity_copy(const ivm__arrow_reading *in, uint8_t **vali
     return IVM_OK;
 }
 
-static ivm_status value_fail(const ivm__arrow_reading *in, size_t row)
-{
-    char type[IVM_TYPE_TEXT_SIZE];
-    ivm_type_format(in->type, type);
-    return ivm__fail(&in->batch->mistake, IVM_TYPE_MISMATCH, "%s: the value of format \"%s\" in row %zu is no %s", in->where, in->format,
-                     row, type);
-}
-
 /* ---- Numbers --------------------------------------------------------------------------------------------------------------------------- */
 
 bool ivm__arrow_whole(const ivm__arrow_form *form, const uint8_t *values, size_t at, ivm__wide *number)
@@ -183,6 +177,40 @@ static bool value_put(const ivm__arrow_reading *in, const uint8_t *values, size_
     }
 }
 
+/* The number itself; where it has more digits than any decimal, that it has. */
+static void number_text(const ivm__arrow_reading *in, const uint8_t *values, size_t at, char text[IVM_VALUE_TEXT_SIZE])
+{
+    ivm__wide number = 0;
+    if (in->form.layout == IVM__ARROW_TICKS) {
+        int64_t ticks;
+        memcpy(&ticks, values + at * in->form.width, sizeof ticks);
+        number = ticks;
+    } else if (!ivm__arrow_whole(&in->form, values, at, &number) || !ivm__decimal_fits(number, IVM_DECIMAL_PRECISION_MAX)) {
+        (void)snprintf(text, IVM_VALUE_TEXT_SIZE, "a number of more than %d digits", IVM_DECIMAL_PRECISION_MAX);
+        return;
+    }
+    ivm_value value = { .type = IVM_DECIMAL(IVM_DECIMAL_PRECISION_MAX, in->form.scale) };
+    memcpy(&value.as.decimal, &number, sizeof number);
+    ivm_value_format(&value, text, IVM_VALUE_TEXT_SIZE);
+}
+
+static ivm_status value_fail(const ivm__arrow_reading *in, const uint8_t *values, size_t at, size_t row)
+{
+    char type[IVM_TYPE_TEXT_SIZE], text[IVM_VALUE_TEXT_SIZE];
+    int64_t ticks = 0;
+    number_text(in, values, at, text);
+    ivm_type_format(in->type, type);
+    if (in->form.layout == IVM__ARROW_TICKS) {
+        memcpy(&ticks, values + at * in->form.width, sizeof ticks);
+        ticks %= in->form.divisor;
+    }
+    return ivm__fail(&in->batch->mistake, IVM_TYPE_MISMATCH, "%s: %s of format \"%s\" in row %zu is no %s", in->where, text, in->format,
+                     row,
+                     !ticks                      ? type
+                     : in->type == IVM_TIMESTAMP ? "whole number of microseconds"
+                                                 : "whole number of days");
+}
+
 static ivm_status numbers_read(const ivm__arrow_reading *in, ivm_column_data *data)
 {
     const uint8_t *values = in->array->buffers[1];
@@ -195,7 +223,7 @@ static ivm_status numbers_read(const ivm__arrow_reading *in, ivm_column_data *da
     for (size_t i = 0; i < in->rows; i++) {
         bool is_null = validity && !ivm__arrow_bit(validity, i);
         if (!is_null && !value_put(in, values, first + i, made + i * width)) {
-            return value_fail(in, i);
+            return value_fail(in, values, first + i, i);
         }
     }
     *data = (ivm_column_data){ .values = made, .validity = validity };

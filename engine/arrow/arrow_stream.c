@@ -314,9 +314,8 @@ ivm_status ivm_snapshot_arrow_stream(ivm_snapshot *snapshot, const ivm_arrow_opt
 {
     options = options ? options : &defaults;
     streaming *it = NULL;
-    ivm_status status = snapshot && stream
-                            ? streaming_make(snapshot, options, &it, error)
-                            : ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_snapshot_arrow_stream: snapshot and stream are wanted");
+    ivm_status status = snapshot && stream ? streaming_make(snapshot, options, &it, error)
+                                           : ivm__fail_null(error, "ivm_snapshot_arrow_stream", snapshot ? "stream" : "snapshot");
     if (status != IVM_OK) {
         if (!options->borrowed) {
             ivm_snapshot_close(snapshot);

@@ -107,6 +107,10 @@ void ivm__arena_back(ivm__arena *arena, ivm__arena_mark mark); /* gives up all a
 
 /* Sets the error (NULL is fine) and returns the status: `return ivm__fail(error, IVM_OVERFLOW, "table %s: ...", name)`. */
 ivm_status ivm__fail(ivm_error *error, ivm_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* A NULL where none may be: "ivm_table_find: name is NULL". */
+ivm_status ivm__fail_null(ivm_error *error, const char *function, const char *argument);
+/* A struct of a version after the last that is known: "ivm_table_create: options of version 2, at most 1 is known". */
+ivm_status ivm__fail_version(ivm_error *error, const char *function, const char *argument, uint32_t version, uint32_t known);
 /* Names the limit where that is why this thread was last given no memory. */
 ivm_status ivm__fail_memory(ivm_error *error);
 

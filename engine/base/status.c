@@ -96,6 +96,17 @@ ivm_status ivm__fail(ivm_error *error, ivm_status status, const char *format, ..
     return status;
 }
 
+ivm_status ivm__fail_null(ivm_error *error, const char *function, const char *argument)
+{
+    return ivm__fail(error, IVM_INVALID_ARGUMENT, "%s: %s is NULL", function, argument);
+}
+
+ivm_status ivm__fail_version(ivm_error *error, const char *function, const char *argument, uint32_t version, uint32_t known)
+{
+    assert(version > known);
+    return ivm__fail(error, IVM_INVALID_ARGUMENT, "%s: %s of version %u, at most %u is known", function, argument, version, known);
+}
+
 ivm_status ivm__fail_memory(ivm_error *error)
 {
     ivm__refusal refusal = ivm__memory_refusal();

@@ -1,4 +1,6 @@
 /* Single values: making them, reading one out of column arrays, and turning one into a cell of a column's type. */
+#include <stdio.h>
+
 #include "catalog.h"
 #include "wide.h"
 
@@ -73,7 +75,9 @@ static ivm_value string_read(const ivm_column_data *column, size_t at)
 
 ivm_value ivm_rows_value(const ivm_rows *rows, ivm_type type, size_t row, size_t column)
 {
-    assert(row < rows->rows_count && column < rows->columns_count);
+    if (!rows || row >= rows->rows_count || column >= rows->columns_count) {
+        return ivm_null();
+    }
     const ivm_column_data *data = &rows->columns[column];
     size_t at = data->offset + row;
     ivm_value value = { .type = type };
@@ -186,4 +190,21 @@ ivm_status ivm__value_cell(ivm__texts *texts, ivm_type type, const ivm_value *va
     default:
         return IVM_TYPE_MISMATCH;
     }
+}
+
+void ivm__value_misfit(ivm_type type, const ivm_value *value, char text[IVM__MISFIT_SIZE])
+{
+    char wanted[IVM_TYPE_TEXT_SIZE], own[IVM_TYPE_TEXT_SIZE] = "", shown[IVM_VALUE_TEXT_SIZE];
+    bool string = value->type == IVM_STRING && !value->is_null;
+    if (string && type == IVM_STRING) {
+        (void)snprintf(text, IVM__MISFIT_SIZE, "a string of %zu bytes, at most %u", value->as.string.size, IVM_STRING_SIZE_MAX);
+        return;
+    }
+    ivm_type_format(type, wanted);
+    if (value->type && value->type != type) {
+        ivm_type_format(value->type, own);
+    }
+    ivm_value_format(value, shown, sizeof shown);
+    (void)snprintf(text, IVM__MISFIT_SIZE, "%s%s%s%s%s is no %s", own, *own ? " " : "", string ? "\"" : "", shown, string ? "\"" : "",
+                   wanted);
 }

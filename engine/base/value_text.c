@@ -70,7 +70,7 @@ static bool decimal_type_take(const char **at, ivm_type *type)
 ivm_status ivm_type_parse(const char *text, ivm_type *type, ivm_error *error)
 {
     if (!text || !type) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "type: no text");
+        return ivm__fail_null(error, "ivm_type_parse", text ? "type" : "text");
     }
     for (size_t i = 0; i < TYPE_NAMES_COUNT; i++) {
         const char *at = space_skip(text);
@@ -211,8 +211,11 @@ static bool value_read(const char *text, size_t size, ivm_value *value)
 
 ivm_status ivm_value_parse(ivm_type type, const char *text, size_t size, ivm_value *value, ivm_error *error)
 {
-    if (!type_valid(type) || (!text && size) || !value) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "value: no such type, no text, or no place for the value");
+    if ((!text && size) || !value) {
+        return ivm__fail_null(error, "ivm_value_parse", value ? "text" : "value");
+    }
+    if (!type_valid(type)) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_value_parse: %u is no type", type);
     }
     ivm_value read = { .type = type };
     text = text ? text : "";

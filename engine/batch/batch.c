@@ -5,7 +5,7 @@
 ivm_status ivm_batch_create(ivm_engine *engine, ivm_batch **batch, ivm_error *error)
 {
     if (!engine || !batch) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_batch_create: engine and batch are wanted");
+        return ivm__fail_null(error, "ivm_batch_create", engine ? "batch" : "engine");
     }
     ivm__memory memory;
     ivm__memory_init(&memory, &engine->memory.allocator);
@@ -50,6 +50,24 @@ void ivm_batch_free(ivm_batch *batch)
     assert(atomic_load(&batch->memory.bytes_held) == 0);
     ivm_allocator allocator = batch->memory.allocator;
     allocator.release(allocator.context, batch, sizeof *batch);
+}
+
+ivm_status ivm_batch_status(const ivm_batch *batch, ivm_error *error)
+{
+    if (!batch) {
+        return ivm__fail_null(error, "ivm_batch_status", "batch");
+    }
+    ivm_status status = batch->mistake.status;
+    return status == IVM_OK ? IVM_OK : ivm__fail(error, status, "%s", batch->mistake.message);
+}
+
+uint64_t ivm__batch_rows(const ivm_batch *batch, uint64_t table_id, const ivm__part *before)
+{
+    uint64_t rows = 0;
+    for (const ivm__part *part = batch ? batch->parts : NULL; part && part != before; part = part->next) {
+        rows += part->table_id == table_id ? part->rows_count : 0;
+    }
+    return rows;
 }
 
 ivm__kept *ivm__batch_hold(ivm_batch *batch, size_t size)

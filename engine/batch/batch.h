@@ -54,6 +54,8 @@ ivm__part *ivm__batch_part(ivm_batch *batch, ivm_table *table, ivm_change change
 ivm__kept *ivm__batch_hold(ivm_batch *batch, size_t size);
 /* The engine's position becomes the batch's, if it has one. */
 void ivm__position_commit(ivm_engine *engine, const ivm_batch *batch);
+/* How many rows of the table its parts before this one have; of all its parts where that is NULL. For messages: it walks. */
+uint64_t ivm__batch_rows(const ivm_batch *batch, uint64_t table_id, const ivm__part *before);
 void ivm__owned_free(ivm__memory *memory, struct ivm__owned_rows *owned); /* NULL is fine */
 
 /* The columns of rows of this change: all of the table's, or its key's. */

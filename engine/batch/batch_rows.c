@@ -282,14 +282,18 @@ static ivm_status part_for(ivm_batch *batch, ivm_table *table, ivm_change change
     return IVM_OK;
 }
 
+/* The row that is being added, counted among the table's. */
+static unsigned long long row_number(const ivm_batch *batch, const ivm_table *table)
+{
+    return ivm__batch_rows(batch, table->id, NULL);
+}
+
 static ivm_status value_mistake(ivm_batch *batch, const ivm_table *table, uint32_t column, const ivm_value *value)
 {
-    char type[IVM_TYPE_TEXT_SIZE], text[IVM_VALUE_TEXT_SIZE];
-    bool string = value->type == IVM_STRING && !value->is_null;
-    ivm_type_format(table->types[column], type);
-    ivm_value_format(value, text, sizeof text);
-    return ivm__fail(&batch->mistake, IVM_TYPE_MISMATCH, "table %s, column %s: %s%s%s is no %s", table->name, table->columns[column].name,
-                     string ? "\"" : "", text, string ? "\"" : "", type);
+    char why[IVM__MISFIT_SIZE];
+    ivm__value_misfit(table->types[column], value, why);
+    return ivm__fail(&batch->mistake, IVM_TYPE_MISMATCH, "table %s, row %llu, column %s: %s", table->name, row_number(batch, table),
+                     table->columns[column].name, why);
 }
 
 /* Puts the values behind the part's rows. A mistake ends the batch, so that a row put by half does no harm. A value of another type is told
@@ -312,7 +316,8 @@ static ivm_status row_put(ivm_batch *batch, ivm__part *part, const ivm_value *va
         }
     }
     if (null_column) {
-        return ivm__fail(&batch->mistake, IVM_NULL_VIOLATION, "table %s, column %s: null where none may be", table->name, null_column);
+        return ivm__fail(&batch->mistake, IVM_NULL_VIOLATION, "table %s, row %llu, column %s: null where none may be", table->name,
+                         row_number(batch, table), null_column);
     }
     return IVM_OK;
 }
@@ -326,11 +331,12 @@ ivm_status ivm_batch_row(ivm_batch *batch, ivm_table *table, ivm_change change, 
     IVM_TRY(ivm__batch_accepts(batch, table, change));
     uint32_t columns_count = ivm__change_columns(table, change);
     if (values_count != columns_count) {
-        return ivm__fail(&batch->mistake, IVM_TYPE_MISMATCH, "table %s: a row of %u values is wanted, not %zu", table->name, columns_count,
-                         values_count);
+        return ivm__fail(&batch->mistake, IVM_TYPE_MISMATCH, "table %s, row %llu: %u values are wanted, not %zu", table->name,
+                         row_number(batch, table), columns_count, values_count);
     }
     if (!values) {
-        return ivm__fail(&batch->mistake, IVM_INVALID_ARGUMENT, "table %s: a row without values", table->name);
+        return ivm__fail(&batch->mistake, IVM_INVALID_ARGUMENT, "table %s, row %llu: %u values are wanted, not NULL", table->name,
+                         row_number(batch, table), columns_count);
     }
     if (change < IVM_WEIGHTED) {
         weight = change == IVM_INSERT ? 1 : -1;

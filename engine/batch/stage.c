@@ -50,16 +50,17 @@ static ivm_status stated_check(ivm__step *step, const ivm__staging *staging)
 
 static ivm_status append_only_fail(ivm__step *step, const ivm_table *table)
 {
-    char text[IVM__ROW_TEXT_SIZE] = "";
-    for (uint32_t c = 0; c < table->delta.chunks_count && !*text; c++) {
+    for (uint32_t c = 0; c < table->delta.chunks_count; c++) {
         const ivm__chunk *chunk = table->delta.chunks[c];
-        for (uint32_t i = 0; i < chunk->rows_count && !*text; i++) {
+        for (uint32_t i = 0; i < chunk->rows_count; i++) {
             if (ivm__chunk_weight(chunk, i) < 0) {
-                ivm__stage_row_text(chunk, NULL, chunk->columns_count, i, text);
+                return ivm__stage_fail_row(step, table, IVM_APPEND_ONLY_VIOLATION, "append only, and the batch deletes %s",
+                                           (ivm__stage_row){ chunk, i, NULL, chunk->columns_count });
             }
         }
     }
-    return ivm__stage_fail(step, table, IVM_APPEND_ONLY_VIOLATION, "append only, and the batch deletes", text);
+    assert(!"a mixed delta without a row that goes");
+    return ivm__stage_fail(step, table, IVM_APPEND_ONLY_VIOLATION, "append only, and the batch deletes", "");
 }
 
 ivm_status ivm__stage_admit(ivm__step *step, const ivm__staging *staging)
@@ -234,6 +235,8 @@ static ivm_status block_consolidate(ivm__step *step, ivm__staging *staging, cons
     ivm__arena_mark mark = ivm__arena_here(step->scratch);
     IVM_TRY(ivm__stage_chunk(step, step->scratch, part, first, count, &chunk));
     if (part->change >= IVM_UPSERT) {
+        staging->part = part;
+        staging->first = first;
         IVM_TRY(ivm__stage_by_key(step, staging, part->change, chunk));
     } else {
         ivm_status status = IVM_OK;
@@ -318,6 +321,7 @@ ivm_status ivm__stage_apply(ivm__step *step, const ivm_batch *batch)
 {
     ivm__arena_mark mark = ivm__arena_here(step->scratch);
     ivm__staging *stagings = NULL;
+    step->batch = batch;
     IVM_TRY(parts_read(step, batch, &stagings));
     for (ivm__staging *staging = stagings; staging; staging = staging->next) {
         assert(staging->table);

@@ -118,9 +118,8 @@ static ivm_status chunk_take(ivm__step *step, ivm_table *table, const ivm__chunk
             return ivm__fail_memory(step->error);
         }
         if (wanted > 0) {
-            char text[IVM__ROW_TEXT_SIZE];
-            ivm__stage_row_text(chunk, NULL, chunk->columns_count, i, text);
-            return ivm__stage_fail(step, table, IVM_ROW_NOT_FOUND, "no further row equals", text);
+            return ivm__stage_fail_row(step, table, IVM_ROW_NOT_FOUND, "no row %s is left to delete",
+                                       (ivm__stage_row){ chunk, i, NULL, chunk->columns_count });
         }
     }
     return IVM_OK;

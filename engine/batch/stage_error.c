@@ -1,4 +1,5 @@
-/* What a refused batch says: the table and the row, in one line. */
+/* What a refused batch says: the table and the row, in one line, and which of the rows that were added it is. Nothing counts them while all is well: the
+ * batch is walked when it is refused. */
 #include <stdio.h>
 
 #include "staging.h"
@@ -53,4 +54,86 @@ void ivm__stage_row_text(const ivm__chunk *chunk, const uint32_t *columns, uint3
 ivm_status ivm__stage_fail(ivm__step *step, const ivm_table *table, ivm_status status, const char *what, const char *row_text)
 {
     return ivm__fail(step->error, status, "table %s: %s %s", table->name, what, row_text);
+}
+
+/* ---- Which row it was ------------------------------------------------------------------------------------------------------------ */
+
+static bool values_equal(const ivm_value *a, const ivm_value *b)
+{
+    assert(a->type == b->type);
+    if (a->is_null || b->is_null) {
+        return a->is_null && b->is_null;
+    }
+    switch (IVM_TYPE_KIND(a->type)) {
+    case IVM_BOOL:
+        return a->as.boolean == b->as.boolean;
+    case IVM_DATE:
+        return a->as.date == b->as.date;
+    case IVM_FLOAT64:
+        return ivm__float_word(a->as.float64) == ivm__float_word(b->as.float64);
+    case IVM_STRING:
+        return a->as.string.size == b->as.string.size && memcmp(a->as.string.bytes, b->as.string.bytes, a->as.string.size) == 0;
+    case IVM_DECIMAL_KIND:
+        return a->as.decimal.low == b->as.decimal.low && a->as.decimal.high == b->as.decimal.high;
+    default:
+        return a->as.int64 == b->as.int64;
+    }
+}
+
+static bool row_equals(const ivm__part *part, uint64_t at, const ivm__stage_row *net)
+{
+    ivm_rows rows = { .rows_count = part->rows_count, .columns_count = part->columns_count, .columns = part->columns };
+    for (uint32_t c = 0; c < net->columns_count; c++) {
+        uint32_t column = net->columns ? net->columns[c] : c;
+        ivm_value is = cell_value(&net->chunk->columns[column], net->row);
+        ivm_value was = ivm_rows_value(&rows, part->table->types[column], at, column);
+        if (!values_equal(&is, &was)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether the part's row brings a row, or takes one away. Deletions by key name no row of theirs. */
+static bool row_is_of_sign(const ivm__part *part, uint64_t at, bool comes)
+{
+    switch (part->change) {
+    case IVM_WEIGHTED:
+        return comes ? ivm__weight_at(part->weights, at) > 0 : ivm__weight_at(part->weights, at) < 0;
+    case IVM_DELETE:
+        return !comes;
+    default:
+        return comes && part->change != IVM_DELETE_KEY;
+    }
+}
+
+/* False: the batch does not say it so. */
+static bool row_find(const ivm_batch *batch, uint64_t table_id, bool comes, const ivm__stage_row *net, uint64_t *number)
+{
+    uint64_t before = 0, found = 0;
+    for (const ivm__part *part = batch ? batch->parts : NULL; part; part = part->next) {
+        if (part->table_id != table_id) {
+            continue;
+        }
+        for (uint64_t i = 0; i < part->rows_count && !(comes && found == 2); i++) {
+            if (row_is_of_sign(part, i, comes) && row_equals(part, i, net)) {
+                *number = before + i;
+                found++;
+            }
+        }
+        before += part->rows_count;
+    }
+    return found > 0;
+}
+
+ivm_status ivm__stage_fail_row(ivm__step *step, const ivm_table *table, ivm_status status, const char *format, ivm__stage_row net)
+{
+    char text[IVM__ROW_TEXT_SIZE], what[IVM_ERROR_MESSAGE_SIZE], at[32] = "";
+    uint64_t number;
+    ivm__stage_row_text(net.chunk, net.columns, net.columns_count, net.row, text);
+    (void)snprintf(what, sizeof what, format, text);
+    if (row_find(step->batch, table->id, status == IVM_DUPLICATE_KEY, &net, &number)) {
+        (void)snprintf(at, sizeof at, ", row %llu", (unsigned long long)number);
+    }
+    return ivm__fail(step->error, status, "table %s%s: %s", table->name, at, what);
 }

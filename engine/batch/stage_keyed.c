@@ -44,12 +44,21 @@ static const uint8_t *row_at(const ivm_table *table, ivm__row_id row)
     return row == IVM__ROW_NONE ? NULL : ivm__store_row(&table->store, row);
 }
 
+/* Of a chunk with all columns. */
 static ivm_status fail_key(ivm__step *step, const ivm_table *table, const ivm__chunk *chunk, uint32_t row, ivm_status status)
 {
+    return ivm__stage_fail_row(step, table, status, status == IVM_DUPLICATE_KEY ? "a second row with key %s" : "no row with key %s",
+                               (ivm__stage_row){ chunk, row, table->key, table->key_count });
+}
+
+/* Of a chunk of keys that are deleted. */
+static ivm_status fail_deleted(ivm__step *step, const ivm__staging *staging, const ivm__chunk *chunk, uint32_t row)
+{
     char text[IVM__ROW_TEXT_SIZE];
-    const uint32_t *columns = chunk->columns_count == table->columns_count ? table->key : NULL;
-    ivm__stage_row_text(chunk, columns, table->key_count, row, text);
-    return ivm__stage_fail(step, table, status, status == IVM_DUPLICATE_KEY ? "a second row with key" : "no row with key", text);
+    uint64_t number = ivm__batch_rows(step->batch, staging->table_id, staging->part) + staging->first + row;
+    ivm__stage_row_text(chunk, NULL, chunk->columns_count, row, text);
+    return ivm__fail(step->error, IVM_ROW_NOT_FOUND, "table %s, row %llu: no row with key %s", staging->table->name,
+                     (unsigned long long)number, text);
 }
 
 /* ---- Upserts and deletions by key ------------------------------------------------------------------------------------------------ */
@@ -82,7 +91,7 @@ static ivm_status delete_keys(ivm__step *step, ivm__staging *staging, const ivm_
     for (uint32_t i = 0; i < keys->rows_count; i++) {
         bool null = keys->skip && keys->skip[i];
         if (null || !ivm__net_take_key(&staging->net, rows[i], keys->hashes[i], row_at(staging->table, olds[i]))) {
-            return fail_key(step, staging->table, chunk, i, IVM_ROW_NOT_FOUND);
+            return fail_deleted(step, staging, chunk, i);
         }
     }
     return IVM_OK;
@@ -190,12 +199,9 @@ static ivm_status chunk_verify(ivm__step *step, const ivm__staging *staging, con
         ivm__weight before = old && ivm__net_equal(&staging->net, live[i], old);
         ivm__weight weight = staging->net.weights[live[i]];
         if (before + weight < 0) {
-            char text[IVM__ROW_TEXT_SIZE];
-            if (!old) {
-                return fail_key(step, table, chunk, i, IVM_ROW_NOT_FOUND);
-            }
-            ivm__stage_row_text(chunk, NULL, chunk->columns_count, i, text);
-            return ivm__stage_fail(step, table, IVM_ROW_NOT_FOUND, "no further row equals", text);
+            return old ? ivm__stage_fail_row(step, table, IVM_ROW_NOT_FOUND, "no row %s is left to delete",
+                                             (ivm__stage_row){ chunk, i, NULL, chunk->columns_count })
+                       : fail_key(step, table, chunk, i, IVM_ROW_NOT_FOUND);
         }
         *overflow |= before + weight > INT64_MAX;
         olds[i] = rows[i];

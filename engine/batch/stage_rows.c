@@ -1,6 +1,8 @@
 /* Arrow columns as chunks: int64, timestamp, float64 and decimal cells are read where they lie if they are aligned, hold no null and are as
  * cells must be; bools and dates are widened, strings interned, validity bits become bytes where a block of rows has a null.
  * Cost: nothing a value for what is read in place, one pass for the rest. */
+#include <stdio.h>
+
 #include "staging.h"
 #include "wide.h"
 
@@ -275,30 +277,38 @@ static void partitions_check(const ivm__vector *column, uint32_t count, uint32_t
     }
 }
 
+/* Why the value of a part's row cannot be. */
+static void mistake_text(const ivm__part *part, uint64_t row, const mistake *first, ivm_type type, char text[IVM__MISFIT_SIZE])
+{
+    ivm_rows rows = { .rows_count = part->rows_count, .columns_count = part->columns_count, .columns = part->columns };
+    ivm_value value;
+    switch (first->status) {
+    case IVM_NULL_VIOLATION:
+        (void)snprintf(text, IVM__MISFIT_SIZE, "null where none may be");
+        break;
+    case IVM_INVALID_ARGUMENT:
+        (void)snprintf(text, IVM__MISFIT_SIZE, "its offsets are wrong");
+        break;
+    case IVM_OVERFLOW:
+        value = ivm_rows_value(&rows, type, row, first->column);
+        (void)snprintf(text, IVM__MISFIT_SIZE, "%lld is no partition, which is 0 to %u", (long long)value.as.int64, IVM_PARTITIONS_MAX - 1);
+        break;
+    default:
+        value = ivm_rows_value(&rows, type, row, first->column);
+        ivm__value_misfit(type, &value, text);
+        break;
+    }
+}
+
 static ivm_status mistake_fail(ivm__step *step, const ivm__part *part, uint64_t row, const mistake *first)
 {
     const ivm_table *table = part->table;
     uint32_t column = ivm__change_column(table, part->change, first->column);
-    const char *name = table->columns[column].name;
-    if (first->status == IVM_NULL_VIOLATION) {
-        return ivm__fail(step->error, first->status, "table %s, column %s: null in row %llu, where none may be", table->name, name,
-                         (unsigned long long)row);
-    }
-    if (first->status == IVM_INVALID_ARGUMENT) {
-        return ivm__fail(step->error, first->status, "table %s, column %s: offsets of row %llu are wrong", table->name, name,
-                         (unsigned long long)row);
-    }
-    char type[IVM_TYPE_TEXT_SIZE], text[IVM_VALUE_TEXT_SIZE];
-    ivm_rows rows = { .rows_count = part->rows_count, .columns_count = part->columns_count, .columns = part->columns };
-    ivm_value value = ivm_rows_value(&rows, table->types[column], row, first->column);
-    ivm_type_format(table->types[column], type);
-    ivm_value_format(&value, text, sizeof text);
-    if (first->status == IVM_OVERFLOW) {
-        return ivm__fail(step->error, first->status, "table %s, column %s: %s in row %llu is no partition, which is 0 to %u", table->name,
-                         name, text, (unsigned long long)row, IVM_PARTITIONS_MAX - 1);
-    }
-    return ivm__fail(step->error, first->status, "table %s, column %s: %s in row %llu is no %s", table->name, name, text,
-                     (unsigned long long)row, type);
+    char why[IVM__MISFIT_SIZE];
+    mistake_text(part, row, first, table->types[column], why);
+    uint64_t number = ivm__batch_rows(step->batch, part->table_id, part) + row;
+    return ivm__fail(step->error, first->status, "table %s, row %llu, column %s: %s", table->name, (unsigned long long)number,
+                     table->columns[column].name, why);
 }
 
 /* ---- Weights --------------------------------------------------------------------------------------------------------------------- */

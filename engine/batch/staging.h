@@ -17,6 +17,8 @@ typedef struct ivm__staging {
     ivm__weight weights_sum; /* of rows that come */
     ivm__net net;            /* where it consolidates */
     uint64_t rows_come;      /* net rows of a weight above 0, where it consolidates */
+    const ivm__part *part;   /* of which rows are being read by key, */
+    uint64_t first;          /* from this one on */
     struct ivm__staging *next;
 } ivm__staging;
 
@@ -56,5 +58,16 @@ void ivm__stage_row_text(const ivm__chunk *chunk, const uint32_t *columns, uint3
                          char text[IVM__ROW_TEXT_SIZE]);
 /* Fails with what is wrong with a row: "table t: <what> (9, "a")". */
 ivm_status ivm__stage_fail(ivm__step *step, const ivm_table *table, ivm_status status, const char *what, const char *row_text);
+
+/* A net row that cannot be: of a chunk with all columns the cells of some of them, all where `columns` is NULL. */
+typedef struct ivm__stage_row {
+    const ivm__chunk *chunk;
+    uint32_t row;
+    const uint32_t *columns;
+    uint32_t columns_count;
+} ivm__stage_row;
+/* Fails with `format`, where %s is the row's text, behind "table t, row 3: ". The row's number is that of the batch's last that takes away such a row, or,
+ * for a key that is there twice, of the second that brings one, of the only one else. For that the batch's rows of the table are walked. */
+ivm_status ivm__stage_fail_row(ivm__step *step, const ivm_table *table, ivm_status status, const char *format, ivm__stage_row net);
 
 #endif

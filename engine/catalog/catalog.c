@@ -67,7 +67,7 @@ bool ivm__name_next(const char **text, const char **name, size_t *size)
 ivm_status ivm_table_find(ivm_engine *engine, const char *name, ivm_table **table, ivm_error *error)
 {
     if (!engine || !name || !table) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_table_find: engine, name and table are wanted");
+        return ivm__fail_null(error, "ivm_table_find", !engine ? "engine" : !name ? "name" : "table");
     }
     IVM_TRY(ivm__engine_enter_reading(engine, error));
     ivm_table *found = ivm__table_named(engine, name, strlen(name));
@@ -82,7 +82,7 @@ ivm_status ivm_table_find(ivm_engine *engine, const char *name, ivm_table **tabl
 ivm_status ivm_view_find(ivm_engine *engine, const char *name, ivm_view **view, ivm_error *error)
 {
     if (!engine || !name || !view) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_view_find: engine, name and view are wanted");
+        return ivm__fail_null(error, "ivm_view_find", !engine ? "engine" : !name ? "name" : "view");
     }
     IVM_TRY(ivm__engine_enter_reading(engine, error));
     ivm_view *found = ivm__view_named(engine, name, strlen(name));
@@ -92,4 +92,14 @@ ivm_status ivm_view_find(ivm_engine *engine, const char *name, ivm_view **view, 
     }
     *view = found;
     return IVM_OK;
+}
+
+ivm_table *ivm_table_next(ivm_engine *engine, const ivm_table *table)
+{
+    return table ? table->next : engine ? engine->tables : NULL;
+}
+
+ivm_view *ivm_view_next(ivm_engine *engine, const ivm_view *view)
+{
+    return view ? view->next : engine ? engine->views : NULL;
 }

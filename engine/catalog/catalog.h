@@ -175,6 +175,8 @@ struct ivm_engine {
     struct ivm_snapshot *snapshots_oldest, *snapshots_newest;
     ivm__published *published; /* states that are taken without the lock (publish.h) */
     uint64_t published_epoch;
+    uint32_t published_position_size; /* the position as of these states */
+    uint8_t published_position[IVM_POSITION_SIZE_MAX];
     struct ivm__outside *outside; /* calls under way that call the user's functions without the lock */
     _Atomic uint32_t outside_count;
     _Atomic bool stepping; /* a call is under way, on thread `owner` */
@@ -322,5 +324,8 @@ void ivm__step_init(ivm__step *step, ivm_engine *engine, ivm_stats *stats, ivm_e
 void ivm__engine_settle(ivm_engine *engine);
 /* A value as a cell of this type: IVM_TYPE_MISMATCH where it is none (an int64 fits where it is exact); a null is all zero bits. */
 ivm_status ivm__value_cell(ivm__texts *texts, ivm_type type, const ivm_value *value, ivm__wide *cell) IVM_MUST_CHECK;
+/* Why it is none, cut to the size: "float64 1 is no int64", "100.0 is no decimal(3,1)", "a string of 2147483648 bytes, at most 2147483647". */
+#define IVM__MISFIT_SIZE 128
+void ivm__value_misfit(ivm_type type, const ivm_value *value, char text[IVM__MISFIT_SIZE]);
 
 #endif

@@ -40,7 +40,7 @@ static ivm_status rename_column(ivm_table *table, const char *column, const char
 ivm_status ivm_table_column_rename(ivm_table *table, const char *column, const char *name, ivm_error *error)
 {
     if (!table || !column || !name) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_table_column_rename: a table, a column and a name are wanted");
+        return ivm__fail_null(error, "ivm_table_column_rename", !table ? "table" : !column ? "column" : "name");
     }
     IVM_TRY(ivm__engine_enter(table->engine, error));
     ivm_status status = rename_column(table, column, name, error);
@@ -81,7 +81,7 @@ static ivm_status add_column(ivm_table *table, const ivm_column_definition *defi
 ivm_status ivm_table_column_add(ivm_table *table, const ivm_column_definition *column, ivm_error *error)
 {
     if (!table || !column) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_table_column_add: a table and a column are wanted");
+        return ivm__fail_null(error, "ivm_table_column_add", table ? "column" : "table");
     }
     IVM_TRY(ivm__engine_enter(table->engine, error));
     ivm_status status = add_column(table, column, error);
@@ -168,7 +168,7 @@ static ivm_status drop_column(ivm_table *table, const char *column, ivm_error *e
 ivm_status ivm_table_column_drop(ivm_table *table, const char *column, ivm_error *error)
 {
     if (!table || !column) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_table_column_drop: a table and a column are wanted");
+        return ivm__fail_null(error, "ivm_table_column_drop", table ? "column" : "table");
     }
     IVM_TRY(ivm__engine_enter(table->engine, error));
     ivm_status status = drop_column(table, column, error);

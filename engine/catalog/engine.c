@@ -18,7 +18,7 @@ static uint64_t draw_seed(void)
 
 static ivm_status check_planner(const ivm_planner_options *planner, ivm_error *error)
 {
-    if (planner->fk_pruning > IVM_FK_PRUNING_ROW || planner->join_rule > IVM_JOIN_AUTO) {
+    if (planner->fk_pruning > IVM_FK_PRUNING_OFF || planner->join_rule > IVM_JOIN_TELESCOPING) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "planner options: fk_pruning %d, join_rule %d", (int)planner->fk_pruning,
                          (int)planner->join_rule);
     }
@@ -74,9 +74,17 @@ ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engin
     const ivm_allocator *allocator = &options->allocator;
     bool whole = (allocator->allocate && allocator->resize && allocator->release) ||
                  (!allocator->allocate && !allocator->resize && !allocator->release);
-    if (!engine || options->version > IVM_ENGINE_OPTIONS_VERSION || !whole) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_engine_open: an engine, options of version %u, an allocator whole or not at all",
-                         IVM_ENGINE_OPTIONS_VERSION);
+    if (!engine) {
+        return ivm__fail_null(error, "ivm_engine_open", "engine");
+    }
+    if (options->version > IVM_ENGINE_OPTIONS_VERSION) {
+        return ivm__fail_version(error, "ivm_engine_open", "options", options->version, IVM_ENGINE_OPTIONS_VERSION);
+    }
+    if (!whole) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_engine_open: the allocator has no %s, but others of its functions",
+                         !allocator->allocate ? "allocate"
+                         : !allocator->resize ? "resize"
+                                              : "release");
     }
     IVM_TRY(check_planner(&options->planner, error));
     if (options->threads > IVM_THREADS_MAX) {
@@ -111,7 +119,7 @@ ivm_status ivm_engine_open(const ivm_engine_options *options, ivm_engine **engin
 ivm_status ivm_engine_planner_set(ivm_engine *engine, const ivm_planner_options *options, ivm_error *error)
 {
     if (!engine || !options) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_engine_planner_set: engine and options are wanted");
+        return ivm__fail_null(error, "ivm_engine_planner_set", engine ? "options" : "engine");
     }
     IVM_TRY(check_planner(options, error));
     IVM_TRY(ivm__engine_enter(engine, error));
@@ -145,6 +153,9 @@ static bool lock_unless_held(ivm_engine *engine)
 
 ivm_planner_options ivm_engine_planner(ivm_engine *engine)
 {
+    if (!engine) {
+        return (ivm_planner_options){ 0 };
+    }
     bool taken = lock_unless_held(engine);
     ivm_planner_options planner = engine->planner;
     if (taken) {
@@ -156,7 +167,7 @@ ivm_planner_options ivm_engine_planner(ivm_engine *engine)
 ivm_status ivm_engine_memory_limit(ivm_engine *engine, uint64_t memory_max, ivm_error *error)
 {
     if (!engine) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_engine_memory_limit: an engine is wanted");
+        return ivm__fail_null(error, "ivm_engine_memory_limit", "engine");
     }
     ivm__memory_limit(&engine->memory, memory_max);
     return IVM_OK;
@@ -171,6 +182,9 @@ void ivm_engine_cancel(ivm_engine *engine)
 
 void ivm_engine_stats(ivm_engine *engine, ivm_stats *stats)
 {
+    if (!engine || !stats) {
+        return;
+    }
     bool taken = lock_unless_held(engine);
     *stats = engine->stats;
     stats->bytes_held = atomic_load(&engine->memory.bytes_held);

@@ -297,7 +297,10 @@ static ivm_status declare(ivm_fact *made, ivm_trust trust, ivm_fact **fact, ivm_
 ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns, ivm_trust trust,
                                    ivm_fact **fact, ivm_error *error)
 {
-    if (!child || !parent || child->engine != parent->engine) {
+    if (!child || !parent) {
+        return ivm__fail_null(error, "ivm_foreign_key_declare", child ? "parent" : "child");
+    }
+    if (child->engine != parent->engine) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "a foreign key wants two tables of one engine");
     }
     if (trust > IVM_TRACKED) {
@@ -317,7 +320,7 @@ ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_ta
 ivm_status ivm_foreign_key_remove(ivm_fact *fact, ivm_error *error)
 {
     if (!fact) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_foreign_key_remove: a fact is wanted");
+        return ivm__fail_null(error, "ivm_foreign_key_remove", "fact");
     }
     ivm_engine *engine = fact->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
@@ -337,9 +340,11 @@ ivm_status ivm_foreign_key_remove(ivm_fact *fact, ivm_error *error)
 
 ivm_status ivm_fact_status(ivm_fact *fact, ivm_fact_state *state, ivm_error *error)
 {
-    if (!fact || !state || state->version > IVM_FACT_STATE_VERSION) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_fact_status: a fact and a state of version %u are wanted",
-                         IVM_FACT_STATE_VERSION);
+    if (!fact || !state) {
+        return ivm__fail_null(error, "ivm_fact_status", fact ? "state" : "fact");
+    }
+    if (state->version > IVM_FACT_STATE_VERSION) {
+        return ivm__fail_version(error, "ivm_fact_status", "state", state->version, IVM_FACT_STATE_VERSION);
     }
     IVM_TRY(ivm__engine_enter_reading(fact->engine, error));
     state->trust = fact->trust;
@@ -351,7 +356,7 @@ ivm_status ivm_fact_status(ivm_fact *fact, ivm_fact_state *state, ivm_error *err
 ivm_status ivm_fact_watch(ivm_fact *fact, ivm_orphans_changed changed, void *context, ivm_error *error)
 {
     if (!fact) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_fact_watch: a fact is wanted");
+        return ivm__fail_null(error, "ivm_fact_watch", "fact");
     }
     IVM_TRY(ivm__engine_enter(fact->engine, error));
     ivm_status status = IVM_OK;
@@ -370,22 +375,23 @@ ivm_status ivm_fact_watch(ivm_fact *fact, ivm_orphans_changed changed, void *con
 
 ivm_fact *ivm_fact_next(ivm_engine *engine, const ivm_fact *fact)
 {
-    return fact ? fact->next : engine->facts;
+    return fact ? fact->next : engine ? engine->facts : NULL;
 }
 
 ivm_table *ivm_fact_child(const ivm_fact *fact)
 {
-    return fact->child;
+    return fact ? fact->child : NULL;
 }
 
 ivm_table *ivm_fact_parent(const ivm_fact *fact)
 {
-    return fact->parent;
+    return fact ? fact->parent : NULL;
 }
 
 size_t ivm_fact_columns(const ivm_fact *fact, size_t *child_columns, size_t *parent_columns, size_t capacity)
 {
-    for (size_t i = 0; i < fact->columns_count && i < capacity; i++) {
+    size_t count = fact ? fact->columns_count : 0;
+    for (size_t i = 0; i < count && i < capacity; i++) {
         if (child_columns) {
             child_columns[i] = fact->child_columns[i];
         }
@@ -393,5 +399,5 @@ size_t ivm_fact_columns(const ivm_fact *fact, size_t *child_columns, size_t *par
             parent_columns[i] = fact->parent_columns[i];
         }
     }
-    return fact->columns_count;
+    return count;
 }

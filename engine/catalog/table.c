@@ -310,9 +310,11 @@ ivm_status ivm__table_declare(ivm_engine *engine, const char *name, const ivm_ta
 
 ivm_status ivm_table_create(ivm_engine *engine, const char *name, const ivm_table_options *options, ivm_table **table, ivm_error *error)
 {
-    if (!engine || !options || !table || options->version > IVM_TABLE_OPTIONS_VERSION) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_table_create: engine, options of version %u and table are wanted",
-                         IVM_TABLE_OPTIONS_VERSION);
+    if (!engine || !options || !table) {
+        return ivm__fail_null(error, "ivm_table_create", !engine ? "engine" : !options ? "options" : "table");
+    }
+    if (options->version > IVM_TABLE_OPTIONS_VERSION) {
+        return ivm__fail_version(error, "ivm_table_create", "options", options->version, IVM_TABLE_OPTIONS_VERSION);
     }
     IVM_TRY(ivm__engine_enter(engine, error));
     ivm_status status = ivm__table_declare(engine, name, options, table, error);
@@ -345,7 +347,7 @@ static void drop_facts_of(const ivm_table *table)
 ivm_status ivm_table_drop(ivm_table *table, ivm_error *error)
 {
     if (!table) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_table_drop: a table is wanted");
+        return ivm__fail_null(error, "ivm_table_drop", "table");
     }
     ivm_engine *engine = table->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
@@ -363,28 +365,29 @@ ivm_status ivm_table_drop(ivm_table *table, ivm_error *error)
 
 const char *ivm_table_name(const ivm_table *table)
 {
-    return table->name;
+    return table ? table->name : NULL;
 }
 
 size_t ivm_table_columns_count(const ivm_table *table)
 {
-    return table->columns_count;
+    return table ? table->columns_count : 0;
 }
 
 const char *ivm_table_column_name(const ivm_table *table, size_t column)
 {
-    return column < table->columns_count ? table->columns[column].name : NULL;
+    return table && column < table->columns_count ? table->columns[column].name : NULL;
 }
 
 ivm_type ivm_table_column_type(const ivm_table *table, size_t column)
 {
-    return column < table->columns_count ? table->types[column] : 0;
+    return table && column < table->columns_count ? table->types[column] : 0;
 }
 
 size_t ivm_table_key(const ivm_table *table, size_t *columns, size_t capacity)
 {
-    for (size_t i = 0; columns && i < table->key_count && i < capacity; i++) {
+    size_t count = table ? table->key_count : 0;
+    for (size_t i = 0; columns && i < count && i < capacity; i++) {
         columns[i] = table->key[i];
     }
-    return table->key_count;
+    return count;
 }

@@ -49,11 +49,19 @@ static void state_renew(ivm__published *state)
     key_write(state, &subject);
 }
 
+/* Both locks are held. */
+static void position_publish(ivm_engine *engine)
+{
+    memcpy(engine->published_position, engine->position, engine->position_size);
+    engine->published_position_size = engine->position_size;
+}
+
 /* All at once, for whoever takes snapshots. What nobody reads goes out of the list to *gone. */
 static void states_exchange(ivm_engine *engine, uint64_t epoch, ivm__published **gone)
 {
     pthread_mutex_lock(&engine->snapshots_lock);
     engine->published_epoch = epoch;
+    position_publish(engine);
     for (ivm__published **at = &engine->published; *at;) {
         ivm__published *state = *at;
         if (state->renewed) {
@@ -132,6 +140,7 @@ static void state_begin(ivm_engine *engine, ivm__published *state, uint32_t pati
     ivm__shared_take(&subject, &state->now);
     pthread_mutex_lock(&engine->snapshots_lock);
     engine->published_epoch = engine->texts.epoch;
+    position_publish(engine);
     state->next = engine->published;
     state->listed = true;
     engine->published = state;
@@ -217,23 +226,45 @@ static bool key_count_of(ivm_engine *engine, const ivm__published *state, uint32
     return listed;
 }
 
+/* The lock of snapshots is held, the key is as it was. */
+static void state_copy(ivm_engine *engine, ivm__published *state, ivm_snapshot *snapshot)
+{
+    assert(state->listed && state->key_count == snapshot->key_count);
+    state->read = true;
+    ivm__shared_copy(&state->now, &snapshot->shared);
+    snapshot->rows_count = state->now.rows.rows_count;
+    snapshot->finds = state->finds;
+    for (uint32_t i = 0; state->key_capacity && i < state->key_count; i++) {
+        snapshot->key[i] = state->key[i];
+    }
+    ivm__snapshot_position_set(snapshot, engine->published_position, engine->published_position_size);
+    ivm__snapshot_list(snapshot, engine->published_epoch);
+}
+
 /* Makes the snapshot one of the state. False: that has another key meanwhile, or is no longer published. */
-static bool state_copy(ivm_engine *engine, ivm__published *state, ivm_snapshot *snapshot)
+static bool state_try(ivm_engine *engine, ivm__published *state, ivm_snapshot *snapshot)
 {
     pthread_mutex_lock(&engine->snapshots_lock);
     bool same = state->listed && state->key_count == snapshot->key_count;
     if (same) {
-        state->read = true;
-        ivm__shared_copy(&state->now, &snapshot->shared);
-        snapshot->rows_count = state->now.rows.rows_count;
-        snapshot->finds = state->finds;
-        for (uint32_t i = 0; state->key_capacity && i < state->key_count; i++) {
-            snapshot->key[i] = state->key[i];
-        }
-        ivm__snapshot_list(snapshot, engine->published_epoch);
+        state_copy(engine, state, snapshot);
     }
     pthread_mutex_unlock(&engine->snapshots_lock);
     return same;
+}
+
+bool ivm__states_take(ivm_engine *engine, ivm_view *const *views, size_t views_count, ivm_snapshot *made)
+{
+    bool listed = true;
+    pthread_mutex_lock(&engine->snapshots_lock);
+    for (size_t i = 0; i < views_count; i++) {
+        listed &= views[i]->published && views[i]->published->listed;
+    }
+    for (size_t i = 0; listed && i < views_count; i++, made = made->kept_next) {
+        state_copy(engine, views[i]->published, made);
+    }
+    pthread_mutex_unlock(&engine->snapshots_lock);
+    return listed;
 }
 
 bool ivm__state_take(ivm_engine *engine, ivm__published *state, ivm_snapshot **snapshot, ivm_status *status)
@@ -245,7 +276,7 @@ bool ivm__state_take(ivm_engine *engine, ivm__published *state, ivm_snapshot **s
             *status = IVM_OUT_OF_MEMORY;
             return true;
         }
-        if (state_copy(engine, state, made)) {
+        if (state_try(engine, state, made)) {
             *snapshot = made;
             *status = IVM_OK;
             return true;

@@ -45,5 +45,8 @@ void ivm__state_read(ivm_engine *engine, ivm__published *state);
 
 /* A snapshot of what is published, whoever holds the lock. False: nothing is. */
 bool ivm__state_take(ivm_engine *engine, ivm__published *state, ivm_snapshot **snapshot, ivm_status *status);
+/* The same of several views at once: a chain of snapshots just made, by kept_next in the order of the views, becomes theirs. False: of one nothing is published,
+ * and the chain is as it was. */
+bool ivm__states_take(ivm_engine *engine, ivm_view *const *views, size_t views_count, ivm_snapshot *made);
 
 #endif

@@ -99,11 +99,19 @@ void ivm__snapshot_list(ivm_snapshot *snapshot, uint64_t epoch)
     engine->snapshots_newest = snapshot;
 }
 
+void ivm__snapshot_position_set(ivm_snapshot *snapshot, const uint8_t *position, uint32_t size)
+{
+    assert(size <= IVM_POSITION_SIZE_MAX);
+    memcpy(snapshot->position, position, size);
+    snapshot->position_size = size;
+}
+
 /* The list is in the order of epochs. While what steps commit is withheld others take the state before them: what these steps have to tell
  * stands among those, and keeps more texts than it needs. */
 static void list_add(ivm_snapshot *snapshot)
 {
     ivm_engine *engine = snapshot->engine;
+    ivm__snapshot_position_set(snapshot, engine->position, engine->position_size);
     pthread_mutex_lock(&engine->snapshots_lock);
     ivm__snapshot_list(snapshot, engine->withheld && engine->published ? engine->published_epoch : engine->texts.epoch);
     pthread_mutex_unlock(&engine->snapshots_lock);
@@ -339,7 +347,7 @@ static ivm_status subject_read(ivm_engine *engine, ivm_view *view, ivm_table *ta
 ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error)
 {
     if (!view || !snapshot) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_read_view: view and snapshot are wanted");
+        return ivm__fail_null(error, "ivm_read_view", view ? "snapshot" : "view");
     }
     return subject_read(view->engine, view, NULL, snapshot, error);
 }
@@ -347,7 +355,7 @@ ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *err
 ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error)
 {
     if (!view || !snapshot) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_read_changes: view and snapshot are wanted");
+        return ivm__fail_null(error, "ivm_read_changes", view ? "snapshot" : "view");
     }
     ivm_engine *engine = view->engine;
     IVM_TRY(ivm__engine_enter_reading(engine, error));
@@ -359,7 +367,7 @@ ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm_error *
 ivm_status ivm_read_table(ivm_table *table, ivm_snapshot **snapshot, ivm_error *error)
 {
     if (!table || !snapshot) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_read_table: table and snapshot are wanted");
+        return ivm__fail_null(error, "ivm_read_table", table ? "snapshot" : "table");
     }
     if (table->transient) {
         return ivm__fail(error, IVM_UNSUPPORTED, "table %s does not keep its rows: they cannot be read", table->name);
@@ -380,7 +388,7 @@ static ivm_status snapshot_of_no_orphans(const ivm_fact *fact, ivm_snapshot **ta
 ivm_status ivm_read_orphans(ivm_fact *fact, ivm_snapshot **snapshot, ivm_error *error)
 {
     if (!fact || !snapshot) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_read_orphans: fact and snapshot are wanted");
+        return ivm__fail_null(error, "ivm_read_orphans", fact ? "snapshot" : "fact");
     }
     ivm_engine *engine = fact->engine;
     IVM_TRY(ivm__engine_enter_reading(engine, error));
@@ -398,7 +406,7 @@ ivm_status ivm_read_orphans(ivm_fact *fact, ivm_snapshot **snapshot, ivm_error *
 /* What it holds goes first, its place in the list last: an engine that finds its list empty may be freed at once. */
 void ivm_snapshot_close(ivm_snapshot *snapshot)
 {
-    if (!snapshot) {
+    if (!snapshot || snapshot->lent) {
         return;
     }
     ivm_engine *engine = snapshot->engine;
@@ -412,20 +420,20 @@ void ivm_snapshot_close(ivm_snapshot *snapshot)
 
 uint64_t ivm_snapshot_rows_count(const ivm_snapshot *snapshot)
 {
-    return snapshot->rows_count;
+    return snapshot ? snapshot->rows_count : 0;
 }
 
 size_t ivm_snapshot_columns_count(const ivm_snapshot *snapshot)
 {
-    return snapshot->shared.rows.layout->columns_count;
+    return snapshot ? snapshot->shared.rows.layout->columns_count : 0;
 }
 
 ivm_type ivm_snapshot_column_type(const ivm_snapshot *snapshot, size_t column)
 {
-    return column < snapshot->shared.rows.layout->columns_count ? snapshot->shared.rows.layout->types[column] : 0;
+    return column < ivm_snapshot_columns_count(snapshot) ? snapshot->shared.rows.layout->types[column] : 0;
 }
 
 ivm_status ivm_snapshot_status(const ivm_snapshot *snapshot)
 {
-    return snapshot->status;
+    return snapshot ? snapshot->status : IVM_INVALID_ARGUMENT;
 }

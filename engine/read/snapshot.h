@@ -58,6 +58,9 @@ struct ivm_snapshot {
     ivm__pages *copied_pages;
     uint64_t copied_count;
     uint64_t rows_count;
+    uint32_t position_size; /* the engine's position as of these rows */
+    uint8_t position[IVM_POSITION_SIZE_MAX];
+    bool lent;  /* to a callback, which may not close it */
     bool finds; /* no two rows have one key */
     /* Sorted: ids in order. */
     ivm__row_id *order; /* NULL: not sorted, in the order of ids */
@@ -86,6 +89,7 @@ struct ivm_snapshot {
 ivm_snapshot *ivm__snapshot_make(ivm_engine *engine, const uint32_t *key, uint32_t key_count);
 /* Puts it into the engine's list, whose lock is held, as of this epoch. */
 void ivm__snapshot_list(ivm_snapshot *snapshot, uint64_t epoch);
+void ivm__snapshot_position_set(ivm_snapshot *snapshot, const uint8_t *position, uint32_t size);
 void ivm__snapshot_discard(ivm_snapshot *snapshot); /* one that is in no list; NULL is fine */
 
 /* A snapshot of a store's rows. The lock is held; the store is not changed but in its pages' references. Fails for memory alone. */

@@ -92,11 +92,9 @@ typedef struct wanted {
 /* A null of another type is no value of this one either. */
 static ivm_status value_mistake(ivm_type wanted_type, uint32_t at, const ivm_value *value, ivm_error *error)
 {
-    char type[IVM_TYPE_TEXT_SIZE], text[IVM_VALUE_TEXT_SIZE];
-    const char *quote = value->type == IVM_STRING && !value->is_null ? "\"" : "";
-    ivm_type_format(wanted_type, type);
-    ivm_value_format(value, text, sizeof text);
-    return ivm__fail(error, IVM_TYPE_MISMATCH, "ivm_snapshot_find: value %u of the key: %s%s%s is no %s", at + 1, quote, text, quote, type);
+    char why[IVM__MISFIT_SIZE];
+    ivm__value_misfit(wanted_type, value, why);
+    return ivm__fail(error, IVM_TYPE_MISMATCH, "ivm_snapshot_find: value %u of the key: %s", at + 1, why);
 }
 
 static ivm_status wanted_make(const ivm_snapshot *snapshot, const ivm_value *values, uint32_t count, wanted *key, ivm_error *error)
@@ -210,7 +208,7 @@ static ivm_status find_all(ivm_snapshot *snapshot, const wanted *key, uint64_t *
 ivm_status ivm_snapshot_find(ivm_snapshot *snapshot, const ivm_value *values, size_t values_count, ivm_rows *rows, ivm_error *error)
 {
     if (!snapshot || !values || !rows) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_snapshot_find: snapshot, values and rows are wanted");
+        return ivm__fail_null(error, "ivm_snapshot_find", !snapshot ? "snapshot" : !values ? "values" : "rows");
     }
     uint32_t most = snapshot->key_count < IVM_TABLE_COLUMNS_MAX ? snapshot->key_count : IVM_TABLE_COLUMNS_MAX;
     if (values_count == 0 || values_count > most) {

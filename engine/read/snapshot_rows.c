@@ -262,6 +262,9 @@ static uint32_t rows_take(ivm_snapshot *snapshot, uint64_t *place, uint64_t end,
 bool ivm_snapshot_next(ivm_snapshot *snapshot, ivm_rows *rows)
 {
     uint32_t count = 0;
+    if (!snapshot || !rows) {
+        return false;
+    }
     snapshot->status = ivm__snapshot_output_make(snapshot, IVM__CHUNK_ROWS);
     if (snapshot->status == IVM_OK) {
         count = rows_take(snapshot, &snapshot->next, snapshot_places(snapshot), CHUNK_TEXT_BYTES_MAX);
@@ -286,7 +289,7 @@ size_t ivm_snapshot_chunks_count(const ivm_snapshot *snapshot)
 ivm_status ivm_snapshot_chunk(ivm_snapshot *snapshot, size_t chunk, ivm_rows *rows, ivm_error *error)
 {
     if (!snapshot || !rows) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_snapshot_chunk: snapshot and rows are wanted");
+        return ivm__fail_null(error, "ivm_snapshot_chunk", snapshot ? "rows" : "snapshot");
     }
     size_t chunks = ivm_snapshot_chunks_count(snapshot);
     if (chunk >= chunks) {

@@ -86,7 +86,7 @@ static ivm_status rows_sort(ivm_snapshot *snapshot, const uint32_t *columns)
 ivm_status ivm_snapshot_sort(ivm_snapshot *snapshot, ivm_error *error)
 {
     if (!snapshot) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_snapshot_sort: a snapshot is wanted");
+        return ivm__fail_null(error, "ivm_snapshot_sort", "snapshot");
     }
     if (snapshot->order) {
         return IVM_OK;

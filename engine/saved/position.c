@@ -32,7 +32,7 @@ void ivm__position_commit(ivm_engine *engine, const ivm_batch *batch)
 ivm_status ivm_engine_position(ivm_engine *engine, void *bytes, size_t capacity, size_t *size, ivm_error *error)
 {
     if (!engine || !size || (capacity && !bytes)) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_engine_position: engine, bytes and size are wanted");
+        return ivm__fail_null(error, "ivm_engine_position", !engine ? "engine" : !size ? "size" : "bytes");
     }
     IVM_TRY(ivm__engine_enter_reading(engine, error));
     size_t count = engine->position_size < capacity ? engine->position_size : capacity;

@@ -28,7 +28,8 @@ typedef struct ivm__step {
     uint64_t since;  /* pushes before the state that the step starts from: it may use facts declared by then */
     bool loading;    /* rows from before the step pass through to fill a join's leaf: operators pass them on and count nothing */
     bool aside;      /* rows that foreign keys set aside pass through to a join's leaf: its delta but for driving terms (join.h) */
-    struct ivm__split *splits; /* of tables, made so far in this step (split.h) */
+    const struct ivm_batch *batch; /* a push: to tell which row of it is at fault; else NULL */
+    struct ivm__split *splits;     /* of tables, made so far in this step (split.h) */
     ivm_planner_options planner;
     ivm_stats *stats; /* of this step */
     ivm_error *error;

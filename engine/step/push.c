@@ -77,7 +77,7 @@ ivm_status ivm_push_batch(ivm_engine *engine, ivm_batch *batch, ivm_stats *stats
 {
     if (!engine || !batch) {
         ivm_batch_free(batch);
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_push_batch: engine and batch are wanted");
+        return ivm__fail_null(error, "ivm_push_batch", engine ? "batch" : "engine");
     }
     ivm_status status = batch_check(engine, batch, error);
     if (status == IVM_OK) {
@@ -141,7 +141,7 @@ static ivm_status shape_find(const ivm_batch *batch, ivm_table *table, ivm_shape
 ivm_status ivm_batch_shape(ivm_batch *batch, ivm_table *table, ivm_shape *shape, ivm_error *error)
 {
     if (!batch || !table || !shape) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_batch_shape: batch, table and shape are wanted");
+        return ivm__fail_null(error, "ivm_batch_shape", !batch ? "batch" : !table ? "table" : "shape");
     }
     ivm_engine *engine = table->engine;
     IVM_TRY(batch_check(engine, batch, error));

@@ -58,7 +58,7 @@ static ivm_status refresh(ivm__step *step, void *subject)
 ivm_status ivm_refresh_view(ivm_view *view, ivm_stats *stats, ivm_error *error)
 {
     if (!view) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_refresh_view: a view is wanted");
+        return ivm__fail_null(error, "ivm_refresh_view", "view");
     }
     ivm_engine *engine = view->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
@@ -70,7 +70,7 @@ ivm_status ivm_refresh_view(ivm_view *view, ivm_stats *stats, ivm_error *error)
 ivm_status ivm_read_view_refreshed(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error)
 {
     if (!view || !snapshot) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_read_view_refreshed: view and snapshot are wanted");
+        return ivm__fail_null(error, "ivm_read_view_refreshed", view ? "snapshot" : "view");
     }
     ivm_engine *engine = view->engine;
     IVM_TRY(ivm__engine_enter(engine, error));

@@ -9,6 +9,7 @@
 
 #include <time.h>
 
+#include "batch.h"
 #include "pending.h"
 #include "snapshot.h"
 #include "track.h"
@@ -39,6 +40,14 @@ static ivm_status view_step(ivm__step *step, ivm_view *view, bool pushed)
     return ivm__program_run(&view->program, step);
 }
 
+/* A push is not committed yet: its position is not the engine's. */
+static void telling_position(const ivm__step *step, ivm_snapshot *telling)
+{
+    if (step->batch && step->batch->positioned) {
+        ivm__snapshot_position_set(telling, step->batch->position, step->batch->position_size);
+    }
+}
+
 /* Copies what the view's callback will be shown. */
 static ivm_status telling_make(ivm__step *step, ivm_view *view)
 {
@@ -49,8 +58,11 @@ static ivm_status telling_make(ivm__step *step, ivm_view *view)
     if (!view->changed || !view->ran || (result->overwritten.count == 0 && ivm__store_changes(result, &next, 1, &row, &weight) == 0)) {
         return IVM_OK;
     }
-    ivm_status status = ivm__snapshot_changes(view, &view->telling);
-    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+    if (ivm__snapshot_changes(view, &view->telling) != IVM_OK) {
+        return ivm__fail_memory(step->error);
+    }
+    telling_position(step, view->telling);
+    return IVM_OK;
 }
 
 static ivm_status fact_telling_make(ivm__step *step, ivm_fact *fact)
@@ -61,8 +73,11 @@ static ivm_status fact_telling_make(ivm__step *step, ivm_fact *fact)
     if (!fact->changed || ivm__store_changes(ivm__track_waiting(fact), &next, 1, &row, &weight) == 0) {
         return IVM_OK;
     }
-    ivm_status status = ivm__snapshot_orphans_changes(fact, &fact->telling);
-    return status == IVM_OK ? IVM_OK : ivm__fail_memory(step->error);
+    if (ivm__snapshot_orphans_changes(fact, &fact->telling) != IVM_OK) {
+        return ivm__fail_memory(step->error);
+    }
+    telling_position(step, fact->telling);
+    return IVM_OK;
 }
 
 ivm_status ivm__views_run(ivm__step *step, bool pushed)
@@ -152,7 +167,9 @@ static void views_tell(ivm_engine *engine, uint32_t nth)
     for (ivm_view *view = engine->views; view; view = view->next) {
         ivm_snapshot *telling = telling_take(engine, nth, &view->telling, &view->kept);
         if (telling) {
+            telling->lent = true;
             view->changed(view->changed_context, view, telling);
+            telling->lent = false;
             ivm_snapshot_close(telling);
         }
     }
@@ -163,7 +180,9 @@ static void facts_tell(ivm_engine *engine, uint32_t nth)
     for (ivm_fact *fact = engine->facts; fact; fact = fact->next) {
         ivm_snapshot *telling = telling_take(engine, nth, &fact->telling, &fact->kept);
         if (telling) {
+            telling->lent = true;
             fact->changed(fact->changed_context, fact, telling);
+            telling->lent = false;
             ivm_snapshot_close(telling);
         }
     }

@@ -25,10 +25,15 @@ IVM_API void ivm_batch_free(ivm_batch *batch);
 /* Adds one change; values are copied, strings too. Changes apply in the order in which they are added; constraints are judged on the
  * batch's net result. `weight` counts for IVM_WEIGHTED alone. An int64 value fits a float64 or decimal column where it is exact in it.
  * The first mistake is remembered: a wrong count or type is type_mismatch, a null where none may be null_violation. Later calls that fill the
- * batch add nothing and return its status, and ivm_push_batch() fails with it: nothing need be checked in between. (A null in the key of
- * IVM_DELETE_KEY finds no row: row_not_found when pushed.) */
+ * batch add nothing and return its status, and ivm_push_batch() fails with it: nothing need be checked in between, and who wants to know why
+ * at once asks ivm_batch_status(). (A null in the key of IVM_DELETE_KEY finds no row: row_not_found when pushed.) */
 IVM_API ivm_status ivm_batch_row(ivm_batch *batch, ivm_table *table, ivm_change change, int64_t weight, const ivm_value *values,
                                  size_t values_count);
+
+/* The batch's first mistake so far, what it was told with by the call that made it and will be by ivm_push_batch(); IVM_OK where there is none. Where a row
+ * is at fault the message says which, here and when pushed: "row 3" is the fourth that was added of its table, by whichever calls, whatever was added of
+ * other tables in between. Takes no lock. */
+IVM_API ivm_status ivm_batch_status(const ivm_batch *batch, ivm_error *error) IVM_MUST_CHECK;
 
 #if !defined(__cplusplus)
 /* ivm_batch_insert(batch, table, ivm_int64(1), ivm_string("a")) and the like: ivm_batch_row() of one row, in C alone. */

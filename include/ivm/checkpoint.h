@@ -60,7 +60,7 @@ IVM_API ivm_status ivm_checkpoint(ivm_engine *engine, ivm_write write, void *con
 /* Makes the engine what it was when the stream was written. Its catalog must be empty, and is then made from the stream; or be that of the
  * stream, made by the program itself (same tables, facts and views, in the same order, of the same columns and plans): then every handle and
  * callback stays good, and rows and views are replaced, whatever they were. Handles of a catalog that was made: ivm_table_find(), ivm_view_find(),
- * ivm_fact_next(); callbacks: ivm_view_watch(), ivm_fact_watch(). A view over columns that were renamed, added or dropped since it was made comes back as it
+ * ivm_table_next(), ivm_view_next(), ivm_fact_next(); callbacks: ivm_view_watch(), ivm_fact_watch(). A view over columns that were renamed, added or dropped since it was made comes back as it
  * was; a program that declares the table in its new form and the view over it is another program: it restores into an empty engine.
  * Nobody is told of a change; snapshots taken before stay what they were; batches filled before stay good where the
  * catalog stayed. All or nothing: everything is built beside and takes its place in one move that cannot fail. Memory: both, for a while.

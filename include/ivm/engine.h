@@ -2,7 +2,11 @@
  *
  * Thread rule for the whole library, unless a function says otherwise: any thread may call; calls that change one engine or read its
  * catalog take turns on its lock. Handles (engine, table, view, batch, plan, snapshot) are not to be freed while another thread uses
- * them. A batch, a plan and a snapshot belong to one thread at a time and need no lock. */
+ * them. A batch, a plan and a snapshot belong to one thread at a time and need no lock.
+ *
+ * Arguments: where a handle, a name or a place for a result is NULL, or a number is out of range, functions with a status answer invalid_argument, and the message
+ * says which; those without do nothing and give NULL, 0, false or an untyped null. Not found out, and never to be passed: a handle that was dropped or freed, an
+ * array shorter than its count, and a text that does not end. */
 #ifndef IVM_ENGINE_H
 #define IVM_ENGINE_H
 
@@ -53,25 +57,27 @@ typedef struct ivm_allocator {
 
 /* ---- Engines --------------------------------------------------------------------------------------------------------------------- */
 
-/* What foreign keys take out of a join's delta: OFF, BATCH or ROW, and how it is written: MOBIUS, TELESCOPING or AUTO. ivm_planner_options says more. */
-typedef enum ivm_fk_pruning { IVM_FK_PRUNING_OFF, IVM_FK_PRUNING_BATCH, IVM_FK_PRUNING_ROW } ivm_fk_pruning;
-typedef enum ivm_join_rule { IVM_JOIN_MOBIUS, IVM_JOIN_TELESCOPING, IVM_JOIN_AUTO } ivm_join_rule;
+/* What foreign keys take out of a join's delta: ROW, BATCH or OFF, and how it is written: AUTO, MOBIUS or TELESCOPING. ivm_planner_options says more. */
+typedef enum ivm_fk_pruning { IVM_FK_PRUNING_ROW, IVM_FK_PRUNING_BATCH, IVM_FK_PRUNING_OFF } ivm_fk_pruning;
+typedef enum ivm_join_rule { IVM_JOIN_AUTO, IVM_JOIN_MOBIUS, IVM_JOIN_TELESCOPING } ivm_join_rule;
 
-/* `fk_pruning`: what declared foreign keys take out of a join's delta. OFF: nothing. BATCH: the terms that touch a parent whose whole delta is
+/* All zero is the default, for all three what is fastest on the whole.
+ * `fk_pruning`: what declared foreign keys take out of a join's delta. OFF: nothing. BATCH: the terms that touch a parent whose whole delta is
  * insert-only. ROW: of each parent the rows whose key is fresh (not in the table before) or gone (not in it after), but for those that a child
  * of a tracked fact waits for or still refers to, so that a parent costs what changed in rows that stay; a leaf of which nothing is left
  * drives no term.
  * `join_rule`: how a join's delta is written as a sum of terms. MOBIUS: one term a non-empty mask. TELESCOPING: one term a changed leaf.
  * AUTO: the cheaper by estimated probes. All three give the same views.
- * `skip_empty`: leave out terms whose mask touches a leaf with an empty delta.
+ * `run_empty`: run terms, too, whose mask touches a leaf with an empty delta and which bring nothing therefore: to count or to time them.
  * Any change takes effect with the next push. */
 typedef struct ivm_planner_options {
     ivm_fk_pruning fk_pruning;
     ivm_join_rule join_rule;
-    bool skip_empty;
+    bool run_empty;
 } ivm_planner_options;
 
-/* Start from IVM_ENGINE_OPTIONS_INIT: zeroed planner options mean no pruning, the Moebius form, and empty masks run too.
+/* All zero is the default, of `planner` too: (ivm_engine_options){ .memory_max = 1 << 30 } limits memory and leaves the rest as it is.
+ * IVM_ENGINE_OPTIONS_INIT is the same written out.
  * `threads`: how many work on one large push, IVM_THREADS_MAX at most. The calling thread is one of them; the others are made when the
  * engine opens, wait in between, take no signals, and end when it closes. 1: no thread is ever made. Results, their order, statistics but for
  * bytes_held and errors are the same with any number. A child of fork() has none of them and works on alone.
@@ -88,7 +94,7 @@ typedef struct ivm_engine_options {
 #define IVM_ENGINE_OPTIONS_VERSION 1u
 #define IVM_ENGINE_OPTIONS_INIT                                                                                                            \
     {                                                                                                                                      \
-        IVM_ENGINE_OPTIONS_VERSION, { 0, 0, 0, 0 }, 0, { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true }, 1, 0                                   \
+        IVM_ENGINE_OPTIONS_VERSION, { 0, 0, 0, 0 }, 0, { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, false }, 1, 0                                  \
     }
 
 /* Makes an empty engine. `options` NULL: the defaults above. Options are copied. The caller owns *engine and closes it.
@@ -184,6 +190,11 @@ IVM_API ivm_status ivm_table_column_drop(ivm_table *table, const char *column, i
 /* Finds by name. unknown_table / unknown_view. */
 IVM_API ivm_status ivm_table_find(ivm_engine *engine, const char *name, ivm_table **table, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_status ivm_view_find(ivm_engine *engine, const char *name, ivm_view **view, ivm_error *error) IVM_MUST_CHECK;
+
+/* The engine's tables, or its views, in the order of their making: the one after `table` or `view` (NULL: the first), NULL after the last. So what a restore
+ * brought is found. Not while another thread makes, drops or restores some. */
+IVM_API ivm_table *ivm_table_next(ivm_engine *engine, const ivm_table *table);
+IVM_API ivm_view *ivm_view_next(ivm_engine *engine, const ivm_view *view);
 
 /* Names and types; strings live as long as the table, a column's name until it is renamed or dropped. `column` out of range: NULL and 0. */
 IVM_API const char *ivm_table_name(const ivm_table *table);

@@ -70,7 +70,7 @@ IVM_API ivm_status ivm_type_parse(const char *text, ivm_type *type, ivm_error *e
 
 /* Longest text ivm_type_format writes, null byte included. */
 #define IVM_TYPE_TEXT_SIZE 24
-/* Writes a type as ivm_type_parse() reads it. */
+/* Writes a type as ivm_type_parse() reads it; `text` is never NULL. */
 IVM_API void ivm_type_format(ivm_type type, char text[IVM_TYPE_TEXT_SIZE]);
 
 /* Reads a value of `type` from text: 12, -1.5e3, NaN, Infinity, true, 2026-11-29, 2026-11-29T20:01:27.000001Z, 12.50. Of a timestamp the time,
@@ -82,7 +82,7 @@ IVM_API ivm_status ivm_value_parse(ivm_type type, const char *text, size_t size,
 /* Longest text of a value that is no string, null byte included. */
 #define IVM_VALUE_TEXT_SIZE 48
 /* Writes the value as ivm_value_parse reads it (a null as "null", a float64 so that it reads back the same), at most size - 1 bytes and
- * a null byte; returns the length the whole text has, as snprintf does. */
+ * a null byte; returns the length the whole text has, as snprintf does. `value` is never NULL, `text` only where size is 0. */
 IVM_API size_t ivm_value_format(const ivm_value *value, char *text, size_t size);
 
 /* A column as arrays, laid out as Arrow does:
@@ -108,7 +108,7 @@ typedef struct ivm_rows {
     const int64_t *weights;
 } ivm_rows;
 
-/* One cell of such rows; a string borrows the arrays. `type` is the column's. */
+/* One cell of such rows; a string borrows the arrays. `type` is the column's. An untyped null where there is no such row or column. */
 IVM_API ivm_value ivm_rows_value(const ivm_rows *rows, ivm_type type, size_t row, size_t column);
 
 #ifdef __cplusplus

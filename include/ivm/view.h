@@ -19,7 +19,7 @@ typedef enum ivm_refresh { IVM_IMMEDIATE, IVM_DEFERRED } ivm_refresh;
 
 /* Told once after each push or refresh that changed the view, when all of it is committed, on the thread that made it. `changes` are as
  * from ivm_read_changes() and end with the call: they may be read, sorted and given out as an Arrow stream
- * (borrowed), not closed. From inside the engine may be asked for names, types and ivm_engine_stats(), ivm_durable_state(), given a limit
+ * (borrowed); closing them does nothing. From inside the engine may be asked for names, types and ivm_engine_stats(), ivm_durable_state(), given a limit
  * (ivm_engine_memory_limit()) or ivm_engine_cancel(), and batches may be made and filled for a later push. Every other call on it fails with
  * in_use. Meanwhile other threads may read; those that change the engine wait until all callbacks of the step are done, so that no two run at
  * once. */
@@ -88,6 +88,12 @@ IVM_API ivm_type ivm_view_column_type(const ivm_view *view, size_t column);
  * wait for one push; the same goes for a view or table made after a second thread has come and never read yet.
  * The caller closes *snapshot. unsupported (a transient table), in_use from inside a callback, out_of_memory. */
 IVM_API ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
+/* Several views of one engine, all as they stand after the same push or refresh: snapshots[i] is what ivm_read_view() of views[i] gives, and what one of them shows
+ * of a push the others show too. A deferred view shows what its last refresh left, as ever: bring it up to date first where it shall tell of the same
+ * pushes as the others. All or none: after an error `snapshots` is as it was. The caller closes each. Cost and waiting: those of ivm_read_view() for each; where one
+ * of them is not left to be taken during a push, all wait for it. invalid_argument (a NULL among them, views of two engines), in_use from inside a callback,
+ * out_of_memory. */
+IVM_API ivm_status ivm_read_views(ivm_view *const *views, size_t views_count, ivm_snapshot **snapshots, ivm_error *error) IVM_MUST_CHECK;
 /* The same after a refresh, which stays done should memory for the snapshot be wanting. Codes: those of ivm_refresh_view(), too. */
 IVM_API ivm_status ivm_read_view_refreshed(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* The rows of a table; codes and cost as of ivm_read_view(). */
@@ -120,6 +126,12 @@ IVM_API uint64_t ivm_snapshot_rows_count(const ivm_snapshot *snapshot);
 /* Its columns, in the order of the view or table; of orphans, those of the parent's key. The type of a column that is not there is 0. */
 IVM_API size_t ivm_snapshot_columns_count(const ivm_snapshot *snapshot);
 IVM_API ivm_type ivm_snapshot_column_type(const ivm_snapshot *snapshot, size_t column);
+
+/* The caller's position as of what the snapshot shows: that of the last push with one (ivm_batch_position()) up to then, whatever came since; of changes that a
+ * callback is given, with the push that they are of. A deferred view is behind it by what came since its refresh. Writes at most `capacity` bytes, says in *size
+ * how many it has; 0: none. Takes no lock. invalid_argument. */
+IVM_API ivm_status ivm_snapshot_position(const ivm_snapshot *snapshot, void *bytes, size_t capacity, size_t *size,
+                                         ivm_error *error) IVM_MUST_CHECK;
 
 /* Puts the rows in order, once: by the key's columns, then by the others, ascending, nulls last; what is given out from now on, by cursor and chunk, comes
  * so, the cursor from the start. Equal rows of a bag, and of changes, come as one with their weights added, or not at all where these come to 0:
@@ -193,7 +205,7 @@ typedef struct ivm_explain_options {
  * because a child waits for them or still refers to them (tracked). "delta_rows" is what is left to drive terms; from stated shapes, which give no
  * numbers, it is 1 for some. By batch the skip mask has the leaves whose table gained rows alone, by row those whose table changed with nothing left.
  * A mask is written in binary, highest leaf first. Counts and states are those of the Moebius form whatever rule ran: "run" is a mask that is left,
- * and under telescoping several of them share one of the "terms"; a count past int64 is a string of digits. Without skip_empty no mask is empty and
+ * and under telescoping several of them share one of the "terms"; a count past int64 is a string of digits. Under run_empty no mask is empty and
  * all that are not pruned are run. Before the view's first push nothing has
  * changed: every mask is empty, "pushed" is false as it is from stated shapes.
  *

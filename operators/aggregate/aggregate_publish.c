@@ -4,11 +4,40 @@
  *
  * A group whose values are as they were changes nothing. Cost: two lines a touched group and its values. */
 #include "aggregate_state.h"
+#include "staging.h"
 
 /* The group's row in the result; IVM__ROW_NONE: it has none. */
 static ivm__row_id *row_of(ivm__aggregate *self, uint32_t group)
 {
     return &ivm__group_tail_of(&self->accumulators, ivm__group_state(&self->accumulators, group))->row;
+}
+
+/* Names the first of these groups of which the aggregate has no value. */
+static ivm_status value_fail(const ivm__aggregate *self, ivm__step *step, uint32_t aggregate, const uint32_t *groups, uint32_t count)
+{
+    uint32_t at = 0;
+    ivm__vector one;
+    const char *name = self->accumulators.list[aggregate].name;
+    ivm__chunk *group = ivm__chunk_make(step->scratch, self->types, self->groups_count);
+    if (!group || !ivm__vector_make(step->scratch, &one, self->types[self->groups_count + aggregate], 1, true)) {
+        return ivm__fail_memory(step->error);
+    }
+    while (at + 1 < count && ivm__accumulator_values(&self->accumulators, aggregate, groups + at, 1, &one) == IVM_OK) {
+        at++;
+    }
+    for (uint32_t c = 0; c < self->groups_count; c++) {
+        if (!ivm__vector_make(step->scratch, &group->columns[c], self->types[c], 1, true)) {
+            return ivm__fail_memory(step->error);
+        }
+        ivm__store_gather(&self->keys, groups + at, 1, c, &group->columns[c]);
+    }
+    char text[IVM__ROW_TEXT_SIZE] = "of all rows";
+    group->rows_count = 1;
+    if (self->groups_count) {
+        ivm__stage_row_text(group, NULL, self->groups_count, 0, text);
+    }
+    return ivm__fail(step->error, IVM_OVERFLOW, "view %s: aggregate %s %s%s is out of range", self->base.view, name,
+                     self->groups_count ? "of group " : "", text);
 }
 
 /* The values that these groups now have; their group columns only where `having` may read them. */
@@ -27,8 +56,7 @@ static ivm_status read_groups(ivm__aggregate *self, ivm__step *step, const uint3
         if (c < self->groups_count) {
             ivm__store_gather(&self->keys, groups, count, c, out);
         } else if (ivm__accumulator_values(&self->accumulators, c - self->groups_count, groups, count, out) != IVM_OK) {
-            return ivm__fail(step->error, IVM_OVERFLOW, "view %s: aggregate %s of a group is out of range", self->base.view,
-                             self->accumulators.list[c - self->groups_count].name);
+            return value_fail(self, step, c - self->groups_count, groups, count);
         }
     }
     return IVM_OK;

@@ -41,7 +41,8 @@ static bool equate_text(ivm_plan *join, const char *pair, size_t size)
     const char *left = pair, *right = sign ? sign + 1 : end;
     size_t left_size = sign ? trimmed(&left, (size_t)(sign - left)) : 0, right_size = trimmed(&right, (size_t)(end - right));
     if (!left_size || !right_size || memchr(right, '=', right_size)) {
-        ivm__builder_fail(IVM_INVALID_PLAN, "ivm_plan_join: \"%.*s\" is no pair of names with = between them", (int)size, pair);
+        ivm__builder_fail(IVM_INVALID_PLAN, "ivm_plan_join: \"%.*s\" is no pair of names with one = between them; a comma separates pairs",
+                          (int)size, pair);
         return false;
     }
     return equate(join, left, left_size, right, right_size);

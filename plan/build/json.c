@@ -396,7 +396,7 @@ static ivm_status parse(const char *text, size_t size, json_t **json, ivm_error 
 ivm_status ivm_plan_from_json(const char *text, size_t size, ivm_plan **plan, ivm_error *error)
 {
     if (!text || !plan) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_plan_from_json: text and plan are wanted");
+        return ivm__fail_null(error, "ivm_plan_from_json", text ? "plan" : "text");
     }
     json_t *json;
     IVM_TRY(parse(text, size, &json, error));

@@ -217,7 +217,7 @@ static ivm_status run(ivm_view *view, ivm_snapshot **differences, ivm_error *err
 ivm_status ivm_audit_view(ivm_view *view, ivm_snapshot **differences, ivm_error *error)
 {
     if (!view || !differences) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_audit_view: view and differences are wanted");
+        return ivm__fail_null(error, "ivm_audit_view", view ? "differences" : "view");
     }
     ivm_engine *engine = view->engine;
     IVM_TRY(ivm__engine_enter(engine, error));

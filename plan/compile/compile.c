@@ -100,6 +100,11 @@ static ivm_status compile_filter(ivm__compiler *it, const ivm__node *node, ivm__
     return IVM_OK;
 }
 
+static const char *node_column_name(const void *of, uint32_t column)
+{
+    return ((const ivm__node *)of)->columns[column].name;
+}
+
 static ivm_status compile_project(ivm__compiler *it, const ivm__node *node, bool judged, ivm__operator **operator)
 {
     ivm__operator *input = NULL, *made = NULL;
@@ -110,6 +115,7 @@ static ivm_status compile_project(ivm__compiler *it, const ivm__node *node, bool
     }
     ivm_status status = ivm__project_create(&it->engine->memory, &it->engine->texts, columns, node->expressions_count, &made);
     IVM_TRY(ivm__compile_add(it, status, made, operator));
+    ivm__project_name(made, node_column_name, node);
     ivm__wire(input, made, 0);
     return IVM_OK;
 }

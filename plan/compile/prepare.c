@@ -115,7 +115,7 @@ ivm_status ivm__view_prepare(ivm_view *view, ivm_error *error)
 ivm_status ivm_view_prepare(ivm_view *view, ivm_error *error)
 {
     if (!view) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_view_prepare: a view is wanted");
+        return ivm__fail_null(error, "ivm_view_prepare", "view");
     }
     ivm_engine *engine = view->engine;
     IVM_TRY(ivm__engine_enter(engine, error));

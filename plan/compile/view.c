@@ -302,10 +302,18 @@ static ivm_status builder_cause(ivm_error *error)
     return cause.status;
 }
 
-static bool options_known(const ivm_view_options *options)
+static ivm_status options_check(const ivm_view_options *options, ivm_error *error)
 {
-    return !options || (options->version <= IVM_VIEW_OPTIONS_VERSION && (unsigned)options->refresh <= IVM_DEFERRED &&
-                        (unsigned)options->indexes <= IVM_INDEXES_EAGER);
+    if (!options) {
+        return IVM_OK;
+    }
+    if (options->version > IVM_VIEW_OPTIONS_VERSION) {
+        return ivm__fail_version(error, "ivm_view_create", "options", options->version, IVM_VIEW_OPTIONS_VERSION);
+    }
+    if ((unsigned)options->refresh > IVM_DEFERRED || (unsigned)options->indexes > IVM_INDEXES_EAGER) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "view options: refresh %d, indexes %d", (int)options->refresh, (int)options->indexes);
+    }
+    return IVM_OK;
 }
 
 ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan, const ivm_view_options *options, ivm_view **view,
@@ -315,12 +323,10 @@ ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan,
         return builder_cause(error);
     }
     ivm__builder_cause_take(NULL); /* of a plan that was given up: not this one's */
-    if (!engine || !view || !options_known(options)) {
-        ivm_plan_free(plan);
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_view_create: engine, options of version %u and view are wanted",
-                         IVM_VIEW_OPTIONS_VERSION);
-    }
-    ivm_status status = ivm__engine_enter(engine, error);
+    ivm_status status = !engine ? ivm__fail_null(error, "ivm_view_create", "engine")
+                        : !view ? ivm__fail_null(error, "ivm_view_create", "view")
+                                : options_check(options, error);
+    status = status == IVM_OK ? ivm__engine_enter(engine, error) : status;
     if (status == IVM_OK) {
         status = ivm__view_declare(engine, name, plan, options, NULL, view, error);
         ivm__engine_settle(engine);
@@ -333,7 +339,7 @@ ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan,
 ivm_status ivm_view_watch(ivm_view *view, ivm_view_changed changed, void *context, ivm_error *error)
 {
     if (!view) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_view_watch: a view is wanted");
+        return ivm__fail_null(error, "ivm_view_watch", "view");
     }
     IVM_TRY(ivm__engine_enter(view->engine, error));
     view->changed = changed;
@@ -359,7 +365,7 @@ static const char *reader_of(const ivm_view *view)
 ivm_status ivm_view_drop(ivm_view *view, ivm_error *error)
 {
     if (!view) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_view_drop: a view is wanted");
+        return ivm__fail_null(error, "ivm_view_drop", "view");
     }
     ivm_engine *engine = view->engine;
     IVM_TRY(ivm__engine_enter(engine, error));
@@ -390,20 +396,20 @@ ivm_status ivm_view_drop(ivm_view *view, ivm_error *error)
 
 const char *ivm_view_name(const ivm_view *view)
 {
-    return view->name;
+    return view ? view->name : NULL;
 }
 
 size_t ivm_view_columns_count(const ivm_view *view)
 {
-    return view->columns_count;
+    return view ? view->columns_count : 0;
 }
 
 const char *ivm_view_column_name(const ivm_view *view, size_t column)
 {
-    return column < view->columns_count ? view->columns[column].name : NULL;
+    return view && column < view->columns_count ? view->columns[column].name : NULL;
 }
 
 ivm_type ivm_view_column_type(const ivm_view *view, size_t column)
 {
-    return column < view->columns_count ? view->columns[column].type : 0;
+    return view && column < view->columns_count ? view->columns[column].type : 0;
 }

@@ -125,12 +125,12 @@ const char *ivm__mask_state(const ivm__told_join *join, uint64_t mask, const cha
     if (mask & join->decision.skip) {
         return "pruned";
     }
-    return join->decision.options.skip_empty && (mask & join->decision.empty) ? "empty" : left;
+    return !join->decision.options.run_empty && (mask & join->decision.empty) ? "empty" : left;
 }
 
 const char *ivm__pruning_word(ivm_fk_pruning pruning)
 {
-    static const char *const words[] = { "off", "batch", "row" };
+    static const char *const words[] = { "row", "batch", "off" };
     return words[pruning];
 }
 
@@ -138,7 +138,7 @@ uint32_t ivm__masks_run(const ivm__told_join *join, uint64_t masks[IVM__EXPLAIN_
 {
     uint32_t leaves_count = join->graph->leaves_count, count = 0;
     uint64_t all = leaves_count == 64 ? UINT64_MAX : (1ull << leaves_count) - 1;
-    uint64_t run = all & ~join->decision.skip & ~(join->decision.options.skip_empty ? join->decision.empty : 0);
+    uint64_t run = all & ~join->decision.skip & ~(join->decision.options.run_empty ? 0 : join->decision.empty);
     for (uint64_t mask = -run & run; mask && count < IVM__EXPLAIN_MASKS_MAX; mask = (mask - run) & run) {
         masks[count++] = mask;
     }

@@ -148,21 +148,33 @@ ivm_status ivm__checkpoint_write(ivm_engine *engine, const ivm__checkpoint_targe
     return status;
 }
 
+ivm_status ivm__checkpoint_options_check(const char *function, const ivm_engine *engine, bool writes, const ivm_checkpoint_options *options,
+                                         ivm_error *error)
+{
+    if (!engine || !writes) {
+        return ivm__fail_null(error, function, engine ? "write" : "engine");
+    }
+    if (options->version > IVM_CHECKPOINT_OPTIONS_VERSION) {
+        return ivm__fail_version(error, function, "options", options->version, IVM_CHECKPOINT_OPTIONS_VERSION);
+    }
+    if ((unsigned)options->compression > IVM_COMPRESSION_ZSTD) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "%s: %d is no compression", function, (int)options->compression);
+    }
+    return IVM_OK;
+}
+
 ivm_status ivm_checkpoint(ivm_engine *engine, ivm_write write, void *context, const ivm_checkpoint_options *options, ivm_error *error)
 {
     static const ivm_checkpoint_options defaults = { .version = IVM_CHECKPOINT_OPTIONS_VERSION };
     options = options ? options : &defaults;
-    if (!engine || !write || options->version > IVM_CHECKPOINT_OPTIONS_VERSION || (unsigned)options->compression > IVM_COMPRESSION_ZSTD) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_checkpoint: engine, a function that writes and options of version %u are wanted",
-                         IVM_CHECKPOINT_OPTIONS_VERSION);
-    }
+    IVM_TRY(ivm__checkpoint_options_check("ivm_checkpoint", engine, write != NULL, options, error));
     return ivm__checkpoint_write(engine, &(ivm__checkpoint_target){ .write = write, .context = context }, options, error);
 }
 
 ivm_status ivm_engine_fingerprint(ivm_engine *engine, uint64_t *fingerprint, ivm_error *error)
 {
     if (!engine || !fingerprint) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_engine_fingerprint: engine and fingerprint are wanted");
+        return ivm__fail_null(error, "ivm_engine_fingerprint", engine ? "fingerprint" : "engine");
     }
     IVM_TRY(ivm__engine_enter_reading(engine, error));
     ivm__code code = { .memory = &engine->memory };

@@ -14,6 +14,10 @@ typedef struct ivm__checkpoint_target {
     void *context; /* of all */
 } ivm__checkpoint_target;
 
+/* What ivm_checkpoint() and its like are given, `options` not NULL: invalid_argument where that cannot be. `function` for the message. */
+ivm_status ivm__checkpoint_options_check(const char *function, const ivm_engine *engine, bool writes, const ivm_checkpoint_options *options,
+                                         ivm_error *error) IVM_MUST_CHECK;
+
 /* ivm_checkpoint(), over options that have been checked. Where `begin` failed, with what it returned; it has told why; the same of `end`. */
 ivm_status ivm__checkpoint_write(ivm_engine *engine, const ivm__checkpoint_target *to, const ivm_checkpoint_options *options,
                                  ivm_error *error) IVM_MUST_CHECK;

@@ -7,8 +7,8 @@
  * first, and the streams take them from there side by side. Tables are held by snapshots, so that pushes go on; where there are frontiers, whose states
  * no snapshot holds, the lock is kept until all is written. Cost: sorting all rows of partitioned tables, whatever the range. */
 #include "catalog_view.h"
+#include "checkpoint.h"
 #include "compress.h"
-#include "ivm/checkpoint.h"
 #include "partition_views.h"
 #include "save_table.h"
 #include "saver_stream.h"
@@ -348,11 +348,7 @@ ivm_status ivm_checkpoint_partitions(ivm_engine *engine, ivm_partition_range ran
 {
     static const ivm_checkpoint_options defaults = { .version = IVM_CHECKPOINT_OPTIONS_VERSION };
     options = options ? options : &defaults;
-    if (!engine || !write || options->version > IVM_CHECKPOINT_OPTIONS_VERSION || (unsigned)options->compression > IVM_COMPRESSION_ZSTD) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT,
-                         "ivm_checkpoint_partitions: engine, a function that writes and options of version %u are wanted",
-                         IVM_CHECKPOINT_OPTIONS_VERSION);
-    }
+    IVM_TRY(ivm__checkpoint_options_check("ivm_checkpoint_partitions", engine, write != NULL, options, error));
     if (!range_is(&range)) {
         return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_checkpoint_partitions: partitions %u up to %u: there are %u", range.first,
                          range.end, IVM_PARTITIONS_MAX);

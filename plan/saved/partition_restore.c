@@ -300,7 +300,7 @@ static ivm_status restore_make(ivm_engine *engine, ivm_restoring **restore, ivm_
 ivm_status ivm_restore_open(ivm_engine *engine, ivm_restoring **restore, ivm_error *error)
 {
     if (!engine || !restore) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_restore_open: engine and restore are wanted");
+        return ivm__fail_null(error, "ivm_restore_open", engine ? "restore" : "engine");
     }
     IVM_TRY(ivm__engine_enter(engine, error));
     ivm_status status = restore_make(engine, restore, error);
@@ -311,7 +311,7 @@ ivm_status ivm_restore_open(ivm_engine *engine, ivm_restoring **restore, ivm_err
 ivm_status ivm_restore_read(ivm_restoring *restore, ivm_read read, void *context, ivm_error *error)
 {
     if (!restore || !read) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_restore_read: an open restore and a function that reads are wanted");
+        return ivm__fail_null(error, "ivm_restore_read", restore ? "read" : "restore");
     }
     IVM_TRY(enter(restore, error));
     ivm_stats ignored = { 0 };
@@ -332,7 +332,7 @@ ivm_status ivm_restore_read(ivm_restoring *restore, ivm_read read, void *context
 ivm_status ivm_restore_finish(ivm_restoring *restore, ivm_error *error)
 {
     if (!restore) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_restore_finish: an open restore is wanted");
+        return ivm__fail_null(error, "ivm_restore_finish", "restore");
     }
     IVM_TRY(enter(restore, error));
     ivm_stats ignored = { 0 };

@@ -222,7 +222,7 @@ static ivm_status restore(ivm_engine *engine, ivm_read read, void *context, ivm_
 ivm_status ivm_restore(ivm_engine *engine, ivm_read read, void *context, ivm_error *error)
 {
     if (!engine || !read) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_restore: engine and a function that reads are wanted");
+        return ivm__fail_null(error, "ivm_restore", engine ? "read" : "engine");
     }
     IVM_TRY(ivm__engine_enter(engine, error));
     ivm_status status = engine->journal
@@ -235,9 +235,11 @@ ivm_status ivm_restore(ivm_engine *engine, ivm_read read, void *context, ivm_err
 
 ivm_status ivm_checkpoint_inspect(ivm_read read, void *context, ivm_checkpoint_info *info, ivm_error *error)
 {
-    if (!read || !info || info->version > IVM_CHECKPOINT_INFO_VERSION) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_checkpoint_inspect: a function that reads and info of version %u are wanted",
-                         IVM_CHECKPOINT_INFO_VERSION);
+    if (!read || !info) {
+        return ivm__fail_null(error, "ivm_checkpoint_inspect", read ? "info" : "read");
+    }
+    if (info->version > IVM_CHECKPOINT_INFO_VERSION) {
+        return ivm__fail_version(error, "ivm_checkpoint_inspect", "info", info->version, IVM_CHECKPOINT_INFO_VERSION);
     }
     ivm__memory memory;
     ivm__block_reader reader;

@@ -99,7 +99,7 @@ static bool shapes_equal(const shape *a, const shape *b)
 {
     return a->insert_only == b->insert_only && a->set_aside == b->set_aside && a->empty == b->empty && a->unused == b->unused &&
            a->options.fk_pruning == b->options.fk_pruning && a->options.join_rule == b->options.join_rule &&
-           a->options.skip_empty == b->options.skip_empty;
+           a->options.run_empty == b->options.run_empty;
 }
 
 /* ---- Taking ---------------------------------------------------------------------------------------------------------------------------- */

@@ -122,7 +122,7 @@ ivm_planner_options ivm__term_options(const ivm__graph *graph, const ivm_planner
 static uint64_t leaves_to_run(const ivm__decision *decision, uint32_t leaves_count)
 {
     uint64_t all = leaves_count == 64 ? UINT64_MAX : (1ull << leaves_count) - 1;
-    return all & ~decision->skip & ~(decision->options.skip_empty ? decision->empty : 0);
+    return all & ~decision->skip & ~(decision->options.run_empty ? 0 : decision->empty);
 }
 
 /* Whether a leaf among `left` is a parent of this one. */
@@ -245,7 +245,7 @@ void ivm__term_decide(const ivm__graph *graph, const ivm_planner_options *option
     memcpy(decision->leaves, leaves, graph->leaves_count * sizeof *leaves);
     decide_skip(graph, edges, decision);
     decide_costs(graph, decision);
-    decision->counts = ivm__mask_count(graph->leaves_count, decision->skip, decision->options.skip_empty ? empty : 0);
+    decision->counts = ivm__mask_count(graph->leaves_count, decision->skip, decision->options.run_empty ? 0 : empty);
     if (initial) {
         decide_initial(graph, decision);
         return;

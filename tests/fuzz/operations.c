@@ -125,9 +125,9 @@ void operations_engine_open(operations *it, ivm_engine **engine)
     options.allocator = test_allocator_functions(&it->allocator);
     options.hash_seed = 1 + byte;
     options.threads = byte >= 0xf8 ? 2 : 1;
-    options.planner.fk_pruning = (ivm_fk_pruning)(byte % 4 > 2 ? 2 : byte % 4);
-    options.planner.join_rule = (ivm_join_rule)(byte / 4 % 3);
-    options.planner.skip_empty = byte / 12 % 4 != 0;
+    options.planner.fk_pruning = (ivm_fk_pruning)(byte % 4 > 2 ? 0 : 2 - byte % 4);
+    options.planner.join_rule = (ivm_join_rule)((byte / 4 + 1) % 3);
+    options.planner.run_empty = byte / 12 % 4 == 0;
     if (ivm_engine_open(&options, engine, &it->error) != IVM_OK) {
         operations_wrong(it, "an engine does not open: %s", it->error.message);
     }
@@ -137,8 +137,8 @@ void operations_engine_open(operations *it, ivm_engine **engine)
 static void planner_set(operations *it)
 {
     unsigned byte = operations_byte(it);
-    ivm_planner_options planner = { (ivm_fk_pruning)(byte % 3), (ivm_join_rule)(byte / 3 % 3), byte / 9 % 2 };
-    operations_say("planner %d %d %d\n", planner.fk_pruning, planner.join_rule, planner.skip_empty);
+    ivm_planner_options planner = { (ivm_fk_pruning)(2 - byte % 3), (ivm_join_rule)((byte / 3 + 1) % 3), byte / 9 % 2 == 0 };
+    operations_say("planner %d %d %d\n", planner.fk_pruning, planner.join_rule, planner.run_empty);
     if (ivm_engine_planner_set(it->engine, &planner, &it->error) != IVM_OK) {
         operations_wrong(it, "planner: %s", it->error.message);
     }

@@ -396,7 +396,7 @@ static void round_run(uint64_t seed, uint64_t pushes)
     it->kind = (growth_engine_kind){ .hash_seed = 1 + seed,
                                      .threads = 1 + (seed % 4 == 3),
                                      .trust = (growth_trust)(seed % GROWTH_TRUSTS),
-                                     .planner = { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true },
+                                     .planner = { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, false },
                                      .bag = it->model.bag };
     it->model.keeps = it->kind.trust == GROWTH_RELY || it->kind.trust == GROWTH_ENFORCED;
     it->side = it->sides;

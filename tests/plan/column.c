@@ -200,7 +200,7 @@ static void history(uint64_t seed, bool restores)
         views[i] = view_make(name, i, i == PLANS - 1 ? IVM_DEFERRED : IVM_IMMEDIATE);
     }
     for (int step = 0; step < 40; step++) {
-        ivm_planner_options planner = { (ivm_fk_pruning)draw(2), (ivm_join_rule)draw(3), draw(2) };
+        ivm_planner_options planner = { (ivm_fk_pruning)draw(3), (ivm_join_rule)draw(3), draw(2) };
         cr_assert_eq(ivm_engine_planner_set(tested->engine, &planner, NULL), IVM_OK);
         if (restores && draw(3) == 0) {
             reopen(views);

@@ -446,7 +446,7 @@ static double chain_dropped(fixture *it, uint32_t first, uint32_t end)
 }
 
 /* Not a limit: making and dropping takes no time that grows with what there is. Lists that were walked made the ratio some 20. */
-Test(plan_limits, a_catalog_of_thousands, .timeout = 300)
+Test(plan_limits, a_catalog_of_thousands)
 {
     enum { FEW = 400, MANY = 8000 };
     fixture it;

@@ -3,7 +3,8 @@
  *
  * Every batch adds NET sales, moves others, and renames a product; every third one is refused. The writer has a model of the rows, without the engine,
  * and notes a digest of what each commit must leave of every table and view. A reader's snapshot must have one of them: not older than the last that
- * was noted before it was taken, nor than any that this reader has seen of another table or view. What it once gave it gives again. */
+ * was noted before it was taken, nor than any that this reader has seen of another table or view. What it once gave it gives again. Both views read at once have
+ * the digests of one commit, that of the position that came with it. */
 #include "ivm/ivm.h"
 #include "need.h"
 
@@ -120,6 +121,8 @@ static void fill(ivm_batch *batch, int64_t nth, bool refused)
     }
     snprintf(name, sizeof name, "name %lld", (long long)(nth % MOVED));
     ivm_batch_upsert(batch, product, ivm_int64(nth * 31 % PRODUCTS), ivm_string(name));
+    int commit = (int)nth + 1;
+    ivm_batch_position(batch, &commit, sizeof commit);
     if (refused) {
         ivm_batch_delete(batch, sales, ivm_int64(-1), ivm_int64(0), ivm_null());
     }
@@ -404,6 +407,28 @@ static int state_of(int subject, uint64_t digest, int from)
     }
 }
 
+/* Both views as of one commit, not before `from`; which one. */
+static int views_check(int from)
+{
+    ivm_view *const views[] = { by_name, counter };
+    ivm_snapshot *snapshots[2];
+    NEED(ivm_read_views(views, 2, snapshots, NULL) == IVM_OK);
+    int commits[2] = { 0, 0 };
+    for (int i = 0; i < 2; i++) {
+        size_t size;
+        NEED(ivm_snapshot_position(snapshots[i], &commits[i], sizeof commits[i], &size, NULL) == IVM_OK);
+    }
+    NEED(commits[0] == commits[1] && commits[0] >= from);
+    while (atomic_load(&noted_count) <= commits[0]) {
+        sched_yield();
+    }
+    NEED(noted[commits[0]].digest[BY_NAME] == digest_of(snapshots[0], BY_CURSOR));
+    NEED(noted[commits[0]].digest[COUNTER] == digest_of(snapshots[1], BY_CHUNK));
+    ivm_snapshot_close(snapshots[0]);
+    ivm_snapshot_close(snapshots[1]);
+    return commits[0];
+}
+
 static void changes_check(void)
 {
     ivm_snapshot *snapshot;
@@ -451,6 +476,7 @@ static void *reader(void *unused)
         }
         slot->digest = digest_of(slot->snapshot, turn % WAYS);
         seen = state_of(slot->subject, slot->digest, known > seen ? known : seen);
+        seen = turn % 2 ? views_check(seen) : seen;
         changes_check();
         ivm_stats stats;
         ivm_engine_stats(engine, &stats);

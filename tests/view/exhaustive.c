@@ -93,7 +93,7 @@ static void assert_counted(const world *it, const ivm_planner_options *options, 
     uint64_t empty = 0, skip = parents_pruned(&it->shape, options->fk_pruning, shapes);
     uint32_t n = it->shape.tables_count, pruned = 0, left_out = 0, run = 0;
     for (uint32_t t = 0; t < n; t++) {
-        empty |= (uint64_t)(shapes[t] == UNCHANGED && options->skip_empty) << t;
+        empty |= (uint64_t)(shapes[t] == UNCHANGED && !options->run_empty) << t;
         skip &= ~((uint64_t)(shapes[t] == MIXED) << t);
     }
     for (uint64_t mask = 1; mask < 1ull << n; mask++) {

@@ -449,9 +449,9 @@ static void shape_run(trial *it, uint32_t number, ivm_trust trust)
 static void run(uint32_t tables, ivm_trust trust)
 {
     static const ivm_planner_options planners[] = {
-        { IVM_FK_PRUNING_OFF, IVM_JOIN_AUTO, true },
-        { IVM_FK_PRUNING_ROW, IVM_JOIN_TELESCOPING, true },
-        { IVM_FK_PRUNING_ROW, IVM_JOIN_MOBIUS, true },
+        { IVM_FK_PRUNING_OFF, IVM_JOIN_AUTO, false },
+        { IVM_FK_PRUNING_ROW, IVM_JOIN_TELESCOPING, false },
+        { IVM_FK_PRUNING_ROW, IVM_JOIN_MOBIUS, false },
     };
     static const uint32_t batches[] = { 0, 8, 64, 125 };
     trial it = { .graphs = malloc(GRAPHS_MAX * sizeof(graph)) };

@@ -203,7 +203,7 @@ static void run(tiny it)
     memset(to, 0, sizeof to);
     for (int rule = IVM_JOIN_MOBIUS; rule <= IVM_JOIN_TELESCOPING; rule++) {
         ivm_planner_options options = { rule == IVM_JOIN_MOBIUS ? IVM_FK_PRUNING_BATCH : IVM_FK_PRUNING_ROW, (ivm_join_rule)rule,
-                                        rule == IVM_JOIN_MOBIUS };
+                                        rule != IVM_JOIN_MOBIUS };
         cr_assert_eq(ivm_engine_planner_set(it.engine, &options, &it.error), IVM_OK);
         for (uint64_t i = 0; i < count; i++) {
             state_of(&it, i, from);

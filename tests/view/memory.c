@@ -14,9 +14,9 @@ static const world_shape snowflake = {
     .tables_count = 4, .bag = true, .facts = true, .edges = { { 0, 0, 1 }, { 0, 1, 2 }, { 2, 0, 3 } }, .edges_count = 3
 };
 static const ivm_planner_options settings[] = {
-    { IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true },  { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true },
-    { IVM_FK_PRUNING_ROW, IVM_JOIN_MOBIUS, false }, { IVM_FK_PRUNING_ROW, IVM_JOIN_TELESCOPING, true },
-    { IVM_FK_PRUNING_OFF, IVM_JOIN_MOBIUS, true },  { IVM_FK_PRUNING_OFF, IVM_JOIN_TELESCOPING, false }
+    { IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, false }, { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, false },
+    { IVM_FK_PRUNING_ROW, IVM_JOIN_MOBIUS, true },  { IVM_FK_PRUNING_ROW, IVM_JOIN_TELESCOPING, false },
+    { IVM_FK_PRUNING_OFF, IVM_JOIN_MOBIUS, false }, { IVM_FK_PRUNING_OFF, IVM_JOIN_TELESCOPING, true }
 };
 
 static void make_views(world *it)

@@ -169,11 +169,106 @@ Test(view_snapshot, joined_rows_are_found_by_leading_columns)
     world_close(&it);
 }
 
+/* ---- One state of several views ---------------------------------------------------------------------------------------------------- */
+
+static int position_of(const ivm_snapshot *snapshot)
+{
+    int position = -1;
+    size_t size = 0;
+    cr_assert_eq(ivm_snapshot_position(snapshot, &position, sizeof position, &size, NULL), IVM_OK);
+    cr_assert(size == 0 || size == sizeof position);
+    return size ? position : -1;
+}
+
+static int told;
+
+static void tell(void *context, ivm_view *view, ivm_snapshot *changes)
+{
+    (void)context;
+    (void)view;
+    told = position_of(changes);
+    ivm_snapshot_close(changes); /* is none of its business, and does nothing */
+    cr_assert_eq(position_of(changes), told);
+}
+
+static ivm_plan *total_of(ivm_table *table)
+{
+    return ivm_plan_add(ivm_plan_aggregate(ivm_plan_scan(table, NULL), NULL), "total", "sum", ivm_column("n"));
+}
+
+static int64_t total_read(ivm_snapshot *snapshot)
+{
+    ivm_rows rows;
+    cr_assert(ivm_snapshot_next(snapshot, &rows));
+    return ivm_rows_value(&rows, IVM_INT64, 0, 0).as.int64;
+}
+
+/* A position below 0: none is given. */
+static void push_number(ivm_engine *engine, ivm_table *table, int64_t number, int position)
+{
+    ivm_batch *batch;
+    ivm_error error;
+    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
+    ivm_batch_insert(batch, table, ivm_int64(number));
+    if (position >= 0) {
+        cr_assert_eq(ivm_batch_position(batch, &position, sizeof position), IVM_OK);
+    }
+    cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), IVM_OK, "%s", error.message);
+}
+
+Test(view_snapshot, several_views_and_the_position_they_stand_at)
+{
+    ivm_engine *engine;
+    ivm_table *table;
+    ivm_view *views[2];
+    ivm_snapshot *now[2], *old[2], *changes;
+    ivm_error error;
+    ivm_column_definition column = { "n", IVM_INT64, true };
+    ivm_view_options deferred = { .refresh = IVM_DEFERRED }, watched = { .changed = tell };
+    cr_assert_eq(ivm_engine_open(NULL, &engine, NULL), IVM_OK);
+    cr_assert_eq(ivm_table_create(engine, "t", &(ivm_table_options){ .columns = &column, .columns_count = 1 }, &table, NULL), IVM_OK);
+    cr_assert_eq(ivm_view_create(engine, "a", total_of(table), &watched, &views[0], &error), IVM_OK, "%s", error.message);
+    cr_assert_eq(ivm_view_create(engine, "b", total_of(table), &deferred, &views[1], &error), IVM_OK, "%s", error.message);
+    push_number(engine, table, 5, -1);
+    cr_assert_eq(told, -1);
+    cr_assert_eq(ivm_read_views(views, 2, old, &error), IVM_OK);
+    push_number(engine, table, 6, 41);
+    cr_assert_eq(told, 41, "the push's own, though it was not in yet when the changes were taken");
+    cr_assert_eq(ivm_refresh_view(views[1], NULL, &error), IVM_OK);
+    push_number(engine, table, 7, -1);
+    cr_assert_eq(told, 41, "a push without one leaves it");
+    cr_assert_eq(ivm_read_views(views, 2, now, &error), IVM_OK);
+    cr_assert(position_of(now[0]) == 41 && position_of(now[1]) == 41 && position_of(old[0]) == -1 && position_of(old[1]) == -1);
+    cr_assert(total_read(now[0]) == 18 && total_read(now[1]) == 11, "a deferred view shows its last refresh");
+    cr_assert_eq(total_read(old[0]), 5);
+    cr_assert_eq(ivm_read_changes(views[0], &changes, &error), IVM_OK);
+    cr_assert_eq(position_of(changes), 41);
+    char cut = 0;
+    size_t size = 0;
+    cr_assert_eq(ivm_snapshot_position(changes, &cut, 1, &size, &error), IVM_OK);
+    cr_assert(size == sizeof(int) && cut == 41);
+    cr_assert_eq(ivm_snapshot_position(NULL, &cut, 1, &size, &error), IVM_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.message, "ivm_snapshot_position: snapshot is NULL");
+    cr_assert_eq(ivm_snapshot_position(changes, &cut, 1, NULL, &error), IVM_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.message, "ivm_snapshot_position: size is NULL");
+    cr_assert_eq(ivm_snapshot_position(changes, NULL, 1, &size, &error), IVM_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.message, "ivm_snapshot_position: bytes is NULL");
+    ivm_snapshot_close(changes);
+    for (int i = 0; i < 2; i++) {
+        ivm_snapshot_close(now[i]);
+        ivm_snapshot_close(old[i]);
+    }
+    cr_assert_eq(ivm_engine_close(engine, &error), IVM_OK, "%s", error.message);
+}
+
 Test(view_snapshot, arguments_are_wanted)
 {
     ivm_snapshot *snapshot = NULL;
     ivm_error error;
     cr_assert_eq(ivm_read_view(NULL, &snapshot, &error), IVM_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.message, "ivm_read_view: view is NULL");
+    cr_assert(!ivm_view_name(NULL) && ivm_view_columns_count(NULL) == 0 && !ivm_view_column_name(NULL, 0));
+    cr_assert_eq(ivm_view_column_type(NULL, 0), 0u);
     cr_assert_eq(ivm_read_changes(NULL, &snapshot, &error), IVM_INVALID_ARGUMENT);
     cr_assert_eq(ivm_read_table(NULL, &snapshot, &error), IVM_INVALID_ARGUMENT);
     cr_assert_eq(ivm_view_drop(NULL, &error), IVM_INVALID_ARGUMENT);

@@ -408,7 +408,7 @@ static ivm_batch *batch_make(web *it, web_rows to[WEB_TABLES], uint32_t changed)
 static void planner_draw(web *it)
 {
     ivm_planner_options options = { web_below(it, 3) ? IVM_FK_PRUNING_ROW : (ivm_fk_pruning)web_below(it, 3),
-                                    (ivm_join_rule)web_below(it, 3), web_below(it, 4) > 0 };
+                                    (ivm_join_rule)web_below(it, 3), web_below(it, 4) == 0 };
     cr_assert_eq(ivm_engine_planner_set(it->engine, &options, &it->error), IVM_OK);
 }
 

@@ -70,7 +70,7 @@ Test(engine_arrow_refused, fields)
     arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     arrow_case_good(&made);
     made.schemas[ARROW_FIELD_S].name = "z";
-    refused(IVM_TYPE_MISMATCH, "table t: field z is none of its columns");
+    refused(IVM_TYPE_MISMATCH, "table t: field \"z\" is none of its columns");
     arrow_case_good(&made);
     made.schemas[ARROW_FIELD_S].name = NULL;
     refused_with(IVM_INSERT, &(ivm_arrow_options){ .fields_ignored = true }, IVM_TYPE_MISMATCH, "table t, column s: no field of this name");
@@ -246,28 +246,36 @@ static void value_refused(ivm_type type, const char *format, const void *values,
 Test(engine_arrow_refused, values_that_are_not_exact)
 {
     arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
-    VALUE_REFUSED(IVM_INT64, "L", uint64_t, "table x, column v: the value of format \"L\" in row 1 is no int64", 0, 1ull << 63, 0);
-    VALUE_REFUSED(IVM_INT64, "d:38,0", ivm__wide, "table x, column v: the value of format \"d:38,0\" in row 0 is no int64",
+    VALUE_REFUSED(IVM_INT64, "L", uint64_t, "table x, column v: 9223372036854775808 of format \"L\" in row 1 is no int64", 0, 1ull << 63,
+                  0);
+    VALUE_REFUSED(IVM_INT64, "d:38,0", ivm__wide, "table x, column v: 9223372036854775808 of format \"d:38,0\" in row 0 is no int64",
                   (ivm__wide)1 << 63, 0, 0);
-    VALUE_REFUSED(IVM_INT64, "d:5,1", ivm__wide, "table x, column v: the value of format \"d:5,1\" in row 2 is no int64", 10, 20, 25);
-    VALUE_REFUSED(IVM_FLOAT64, "l", int64_t, "table x, column v: the value of format \"l\" in row 2 is no float64", 0, 1, (1ll << 53) + 1);
-    VALUE_REFUSED(IVM_FLOAT64, "L", uint64_t, "table x, column v: the value of format \"L\" in row 0 is no float64", UINT64_MAX, 0, 1);
-    VALUE_REFUSED(IVM_DATE, "tdm", int64_t, "table x, column v: the value of format \"tdm\" in row 1 is no date", 0, 86400001, 0);
-    VALUE_REFUSED(IVM_DATE, "tdm", int64_t, "table x, column v: the value of format \"tdm\" in row 1 is no date", 0, 86400000ll << 32, 0);
-    VALUE_REFUSED(IVM_TIMESTAMP, "tsn:", int64_t, "table x, column v: the value of format \"tsn:\" in row 1 is no timestamp", 0, 1001, 0);
-    VALUE_REFUSED(IVM_TIMESTAMP, "tss:", int64_t, "table x, column v: the value of format \"tss:\" in row 2 is no timestamp", 0, 0,
-                  INT64_MAX);
-    VALUE_REFUSED(IVM_TIMESTAMP, "tsm:Z", int64_t, "table x, column v: the value of format \"tsm:Z\" in row 0 is no timestamp", INT64_MIN,
-                  0, 0);
-    const char *message = "table x, column v: the value of format \"d:9,2,32\" in row 1 is no decimal(4,1)";
-    VALUE_REFUSED(IVM_DECIMAL(4, 1), "d:9,2,32", int32_t, message, 10, 5, 10);
-    VALUE_REFUSED(IVM_DECIMAL(4, 1), "d:9,2,32", int32_t, message, 10, 100000, 10);
+    VALUE_REFUSED(IVM_INT64, "d:5,1", ivm__wide, "table x, column v: 2.5 of format \"d:5,1\" in row 2 is no int64", 10, 20, 25);
+    VALUE_REFUSED(IVM_FLOAT64, "l", int64_t, "table x, column v: 9007199254740993 of format \"l\" in row 2 is no float64", 0, 1,
+                  (1ll << 53) + 1);
+    VALUE_REFUSED(IVM_FLOAT64, "L", uint64_t, "table x, column v: 18446744073709551615 of format \"L\" in row 0 is no float64", UINT64_MAX,
+                  0, 1);
+    VALUE_REFUSED(IVM_DATE, "tdm", int64_t, "table x, column v: 86400001 of format \"tdm\" in row 1 is no whole number of days", 0,
+                  86400001, 0);
+    VALUE_REFUSED(IVM_DATE, "tdm", int64_t, "table x, column v: 371085174374400000 of format \"tdm\" in row 1 is no date", 0,
+                  86400000ll << 32, 0);
+    VALUE_REFUSED(IVM_TIMESTAMP, "tsn:", int64_t, "table x, column v: 1001 of format \"tsn:\" in row 1 is no whole number of microseconds",
+                  0, 1001, 0);
+    VALUE_REFUSED(IVM_TIMESTAMP, "tss:", int64_t, "table x, column v: 9223372036854775807 of format \"tss:\" in row 2 is no timestamp", 0,
+                  0, INT64_MAX);
+    VALUE_REFUSED(IVM_TIMESTAMP, "tsm:Z", int64_t, "table x, column v: -9223372036854775808 of format \"tsm:Z\" in row 0 is no timestamp",
+                  INT64_MIN, 0, 0);
+    VALUE_REFUSED(IVM_DECIMAL(4, 1), "d:9,2,32", int32_t, "table x, column v: 0.05 of format \"d:9,2,32\" in row 1 is no decimal(4,1)", 10,
+                  5, 10);
+    VALUE_REFUSED(IVM_DECIMAL(4, 1), "d:9,2,32", int32_t, "table x, column v: 1000.00 of format \"d:9,2,32\" in row 1 is no decimal(4,1)",
+                  10, 100000, 10);
     VALUE_REFUSED(IVM_DECIMAL(38, 37), "d:38,0", ivm__wide,
-                  "table x, column v: the value of format \"d:38,0\" in row 0 is no decimal(38,37)", (ivm__wide)1 << 100, 0, 0);
+                  "table x, column v: 1267650600228229401496703205376 of format \"d:38,0\" in row 0 is no decimal(38,37)",
+                  (ivm__wide)1 << 100, 0, 0);
     VALUE_REFUSED(IVM_DECIMAL(38, 0), "d:38,0,256", ivm__wide,
-                  "table x, column v: the value of format \"d:38,0,256\" in row 1 is no decimal(38,0)", 0, 0, 0, 1, -1, 0);
-    VALUE_REFUSED(IVM_DECIMAL(4, 1), "s", int16_t, "table x, column v: the value of format \"s\" in row 2 is no decimal(4,1)", 0, 999,
-                  1000);
+                  "table x, column v: a number of more than 38 digits of format \"d:38,0,256\" in row 1 is no decimal(38,0)", 0, 0, 0, 1,
+                  -1, 0);
+    VALUE_REFUSED(IVM_DECIMAL(4, 1), "s", int16_t, "table x, column v: 1000 of format \"s\" in row 2 is no decimal(4,1)", 0, 999, 1000);
     arrow_host_close(&to);
 }
 
@@ -287,14 +295,14 @@ Test(engine_arrow_refused, offsets_that_decrease)
     arrow_host_open(&to, arrow_columns_good, ARROW_FIELDS_GOOD);
     arrow_case_good(&made);
     ((int32_t *)(uintptr_t)made.buffers[ARROW_FIELD_S][1])[2] = 0;
-    refused_by_push(IVM_INVALID_ARGUMENT, "table t, column s: offsets of row 1 are wrong");
+    refused_by_push(IVM_INVALID_ARGUMENT, "table t, row 1, column s: its offsets are wrong");
     arrow_case_good(&made);
     ((int32_t *)(uintptr_t)made.buffers[ARROW_FIELD_S][1])[0] = -1;
-    refused_by_push(IVM_INVALID_ARGUMENT, "table t, column s: offsets of row 0 are wrong");
+    refused_by_push(IVM_INVALID_ARGUMENT, "table t, row 0, column s: its offsets are wrong");
     arrow_case_good(&made);
     free((void *)(uintptr_t)made.buffers[ARROW_FIELD_S][2]);
     made.buffers[ARROW_FIELD_S][2] = NULL;
-    refused_by_push(IVM_INVALID_ARGUMENT, "table t, column s: offsets of row 0 are wrong");
+    refused_by_push(IVM_INVALID_ARGUMENT, "table t, row 0, column s: its offsets are wrong");
     for (int64_t *wrong = (int64_t[]){ 0, 2, -1, 0, 1, 1, 0 }; *wrong != 1 || wrong[1] != 1; wrong += 2) {
         arrow_case_good(&made);
         made.schemas[ARROW_FIELD_S].format = "U";
@@ -403,7 +411,7 @@ Test(engine_arrow_refused, weights)
     refused_with(IVM_WEIGHTED, &options, IVM_NULL_VIOLATION, "table t, weight w: null in row 2");
     arrow_case_good(&made);
     arrow_case_values(&made, "w", "L", (uint64_t[]){ 1, 1ull << 63, 1 }, 24);
-    refused_with(IVM_WEIGHTED, &options, IVM_TYPE_MISMATCH, "table t, weight w: the value of format \"L\" in row 1 is no int64");
+    refused_with(IVM_WEIGHTED, &options, IVM_TYPE_MISMATCH, "table t, weight w: 9223372036854775808 of format \"L\" in row 1 is no int64");
     arrow_case_good(&made);
     refused_with(IVM_INSERT, &(ivm_arrow_options){ .version = 9 }, IVM_UNSUPPORTED,
                  "table t: Arrow options of version 9, at most 1 is known");

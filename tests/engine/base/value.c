@@ -140,6 +140,9 @@ Test(engine_value, rows_are_read_at_any_address)
     };
     const ivm_rows rows = { .rows_count = 2, .columns_count = 7, .columns = columns };
     cr_assert_eq(ivm_rows_value(&rows, IVM_INT64, 0, 0).as.int64, -8);
+    ivm_value below = ivm_rows_value(&rows, IVM_INT64, rows.rows_count, 0),
+              beside = ivm_rows_value(&rows, IVM_INT64, 0, rows.columns_count);
+    cr_assert(below.is_null && below.type == 0 && beside.is_null && beside.type == 0, "no such cell");
     cr_assert_eq(ivm_rows_value(&rows, IVM_TIMESTAMP, 1, 0).as.timestamp, 9);
     cr_assert_eq(ivm_rows_value(&rows, IVM_FLOAT64, 1, 1).as.float64, 2.5);
     cr_assert_eq(ivm_rows_value(&rows, IVM_DATE, 0, 2).as.date, -2);

@@ -65,21 +65,23 @@ Test(engine_batch, mistakes_in_rows_are_remembered)
 {
     begin();
     cr_assert_eq(ivm_batch_insert(batch, keyed, ivm_int64(1), ivm_string("a")), IVM_TYPE_MISMATCH);
-    refused(IVM_TYPE_MISMATCH, "table keyed: a row of 3 values is wanted, not 2");
+    refused(IVM_TYPE_MISMATCH, "table keyed, row 0: 3 values are wanted, not 2");
     ivm_batch_insert(batch, keyed, ivm_string("5"), ivm_string("a"), ivm_float64(1));
-    refused(IVM_TYPE_MISMATCH, "table keyed, column i: \"5\" is no int64");
+    refused(IVM_TYPE_MISMATCH, "table keyed, row 0, column i: string \"5\" is no int64");
     ivm_batch_insert(batch, keyed, ivm_float64(1.5), ivm_string("a"), ivm_float64(1));
-    refused(IVM_TYPE_MISMATCH, "table keyed, column i: 1.5 is no int64");
+    refused(IVM_TYPE_MISMATCH, "table keyed, row 0, column i: float64 1.5 is no int64");
+    ivm_batch_insert(batch, keyed, ivm_float64(1), ivm_string("a"), ivm_float64(1));
+    refused(IVM_TYPE_MISMATCH, "table keyed, row 0, column i: float64 1 is no int64");
     ivm_batch_upsert(batch, keyed, ivm_int64(1), ivm_int64(2), ivm_null());
-    refused(IVM_TYPE_MISMATCH, "table keyed, column s: 2 is no string");
+    refused(IVM_TYPE_MISMATCH, "table keyed, row 0, column s: int64 2 is no string");
     ivm_batch_delete(batch, keyed, ivm_null(), ivm_string("a"), ivm_null());
-    refused(IVM_NULL_VIOLATION, "table keyed, column i: null where none may be");
+    refused(IVM_NULL_VIOLATION, "table keyed, row 0, column i: null where none may be");
     ivm_batch_delete(batch, keyed, ivm_null(), ivm_string("a"), ivm_bool(true));
-    refused(IVM_TYPE_MISMATCH, "table keyed, column f: true is no float64");
+    refused(IVM_TYPE_MISMATCH, "table keyed, row 0, column f: bool true is no float64");
     ivm_batch_delete_key(batch, keyed, ivm_int64(1), ivm_string("a"));
-    refused(IVM_TYPE_MISMATCH, "table keyed, column s: 1 is no string");
+    refused(IVM_TYPE_MISMATCH, "table keyed, row 0, column s: int64 1 is no string");
     ivm_batch_delete_key(batch, keyed, ivm_string("a"));
-    refused(IVM_TYPE_MISMATCH, "table keyed: a row of 2 values is wanted, not 1");
+    refused(IVM_TYPE_MISMATCH, "table keyed, row 0: 2 values are wanted, not 1");
     ivm_batch_upsert(batch, bag, ivm_int64(1));
     refused(IVM_INVALID_ARGUMENT, "table bag has no key to upsert by");
     ivm_batch_delete_key(batch, bag, ivm_int64(1));
@@ -89,11 +91,124 @@ Test(engine_batch, mistakes_in_rows_are_remembered)
     ivm_batch_row(batch, NULL, IVM_INSERT, 1, NULL, 0);
     refused(IVM_INVALID_ARGUMENT, "a change without a table");
     ivm_batch_row(batch, bag, IVM_INSERT, 1, NULL, KINDS);
-    refused(IVM_INVALID_ARGUMENT, "table bag: a row without values");
+    refused(IVM_INVALID_ARGUMENT, "table bag, row 0: 7 values are wanted, not NULL");
     ivm_batch_insert(batch, keyed, ivm_int64(1), ivm_string("a"), ivm_null());
     char bytes[80] = "only the first bytes of it are read, for the message";
     ivm_batch_insert(batch, keyed, ivm_int64(1), ivm_string_sized(bytes, (size_t)1 << 31), ivm_null());
     cr_assert_eq(batch->mistake.status, IVM_TYPE_MISMATCH, "a string past the limit");
+    cr_assert_str_eq(batch->mistake.message, "table keyed, row 1, column s: a string of 2147483648 bytes, at most 2147483647");
+    end();
+}
+
+/* Rows are counted of each table, however they came. */
+Test(engine_batch, a_batch_says_what_is_wrong_with_it_and_in_which_row)
+{
+    begin();
+    int64_t cells[3] = { 1, 2, 3 };
+    int32_t offsets[4] = { 0, 1, 2, 3 };
+    double floats[3] = { 1, 2, 3 };
+    ivm_column_data columns[3] = { { .values = cells }, { .values = "abc", .offsets = offsets }, { .values = floats } };
+    ivm_rows rows = { 3, 3, columns, NULL };
+    cr_assert_eq(ivm_batch_status(batch, &error), IVM_OK);
+    cr_assert_eq(ivm_batch_insert(batch, keyed, ivm_int64(0), ivm_string("x"), ivm_null()), IVM_OK);
+    cr_assert_eq(ivm_batch_columns(batch, keyed, IVM_INSERT, &rows), IVM_OK);
+    cr_assert_eq(ivm_batch_delete_key(batch, keyed, ivm_string("c"), ivm_int64(3)), IVM_OK);
+    cr_assert_eq(ivm_batch_insert(batch, bag, ivm_int64(0)), IVM_TYPE_MISMATCH);
+    error = (ivm_error)IVM_ERROR_INIT;
+    cr_assert_eq(ivm_batch_status(batch, &error), IVM_TYPE_MISMATCH);
+    cr_assert_eq(error.status, IVM_TYPE_MISMATCH);
+    cr_assert_str_eq(error.message, "table bag, row 0: 7 values are wanted, not 1");
+    cr_assert_eq(ivm_batch_status(batch, NULL), IVM_TYPE_MISMATCH);
+    refused(IVM_TYPE_MISMATCH, "table bag, row 0: 7 values are wanted, not 1");
+    ivm_batch_insert(batch, keyed, ivm_int64(0), ivm_string("x"), ivm_null());
+    ivm_batch_columns(batch, keyed, IVM_INSERT, &rows);
+    ivm_batch_upsert(batch, keyed, ivm_int64(0), ivm_string("y"), ivm_null());
+    cr_assert_eq(ivm_batch_insert(batch, keyed, ivm_int64(0), ivm_null(), ivm_null()), IVM_NULL_VIOLATION);
+    cr_assert_eq(ivm_batch_insert(batch, keyed, ivm_int64(0), ivm_int64(0), ivm_null()), IVM_NULL_VIOLATION, "the first mistake stays");
+    cr_assert_eq(ivm_batch_status(batch, &error), IVM_NULL_VIOLATION);
+    cr_assert_str_eq(error.message, "table keyed, row 5, column s: null where none may be");
+    refused(IVM_NULL_VIOLATION, "table keyed, row 5, column s: null where none may be");
+    cr_assert_eq(ivm_batch_status(NULL, &error), IVM_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.message, "ivm_batch_status: batch is NULL");
+    end();
+}
+
+/* The n-th mistake that only a push finds. */
+static void mistake_fill(size_t n, const ivm_value whole[KINDS], const ivm_rows *rows)
+{
+    switch (n) {
+    case 0:
+        ivm_batch_delete_key(batch, keyed, ivm_string("a"), ivm_int64(1));
+        ivm_batch_row(batch, bag, IVM_INSERT, 1, whole, KINDS);
+        ivm_batch_delete_key(batch, keyed, ivm_string("b"), ivm_int64(2));
+        ivm_batch_delete_key(batch, keyed, ivm_string("z"), ivm_int64(9));
+        break;
+    case 1:
+        ivm_batch_insert(batch, keyed, ivm_int64(7), ivm_string("n"), ivm_float64(1));
+        ivm_batch_row(batch, bag, IVM_DELETE, 1, whole, KINDS);
+        ivm_batch_columns(batch, keyed, IVM_DELETE, rows);
+        ivm_batch_columns(batch, keyed, IVM_INSERT, rows);
+        ivm_batch_insert(batch, keyed, ivm_int64(7), ivm_string("n"), ivm_float64(2));
+        break;
+    case 2:
+        ivm_batch_insert(batch, keyed, ivm_int64(2), ivm_string("b"), ivm_null());
+        break;
+    case 3:
+        ivm_batch_delete(batch, keyed, ivm_int64(2), ivm_string("b"), ivm_float64(0));
+        ivm_batch_delete(batch, keyed, ivm_int64(2), ivm_string("b"), ivm_float64(4));
+        break;
+    case 4:
+        ivm_batch_delete(batch, keyed, ivm_int64(2), ivm_string("q"), ivm_null());
+        break;
+    default:
+        ivm_batch_row(batch, bag, IVM_INSERT, 1, whole, KINDS);
+        ivm_batch_row(batch, bag, IVM_WEIGHTED, -3, whole, KINDS);
+        ivm_batch_row(batch, bag, IVM_WEIGHTED, -2, whole, KINDS);
+        break;
+    }
+}
+
+/* What the push finds wrong. Three rows are in each table, keyed 1 to 3. */
+Test(engine_batch, a_push_says_which_row_is_at_fault)
+{
+    begin();
+    int64_t cells[4] = { 1, 2, 3, 2 };
+    int32_t offsets[5] = { 0, 1, 2, 3, 4 };
+    double floats[4] = { 1, -0.0, 3, 2.5 };
+    ivm_column_data columns[3] = { { .values = cells }, { .values = "abcb", .offsets = offsets }, { .values = floats } };
+    ivm_rows rows = { 3, 3, columns, NULL };
+    ivm_value whole[KINDS] = { ivm_int64(1), ivm_string("a"), ivm_float64(2), ivm_bool(true), ivm_date(4), ivm_timestamp(5), ivm_int64(6) };
+    ivm_batch_columns(batch, keyed, IVM_INSERT, &rows);
+    ivm_batch_row(batch, bag, IVM_WEIGHTED, 3, whole, KINDS);
+    push();
+    struct {
+        ivm_status status;
+        const char *message;
+    } wanted[] = {
+        { IVM_ROW_NOT_FOUND, "table keyed, row 3: no row with key (\"z\", 9)" },
+        { IVM_DUPLICATE_KEY, "table keyed, row 4: a second row with key (\"n\", 7)" },
+        { IVM_DUPLICATE_KEY, "table keyed, row 1: a second row with key (\"b\", 2)" },
+        { IVM_ROW_NOT_FOUND, "table keyed, row 2: no row (2, \"b\", 4) is left to delete" },
+        { IVM_ROW_NOT_FOUND, "table keyed, row 1: no row with key (\"q\", 2)" },
+        { IVM_ROW_NOT_FOUND,
+          "table bag, row 2: no row (1, \"a\", 2, true, 1970-01-05, 1970-01-01T00:00:00.000005Z, 6.00) is left to delete" },
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        rows.rows_count = 1;
+        ivm_batch_upsert(batch, keyed, ivm_int64(8), ivm_string("m"), ivm_null());
+        mistake_fill(i, whole, &rows);
+        cr_assert_eq(ivm_batch_status(batch, NULL), IVM_OK);
+        cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), wanted[i].status, "%zu: %s", i, error.message);
+        cr_assert_str_eq(error.message, wanted[i].message);
+        cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
+    }
+    rows.rows_count = 4;
+    ivm_batch_upsert(batch, keyed, ivm_int64(8), ivm_string("m"), ivm_null());
+    offsets[3] = 1;
+    ivm_batch_columns(batch, keyed, IVM_UPSERT, &rows);
+    cr_assert_eq(ivm_push_batch(engine, batch, NULL, &error), IVM_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.message, "table keyed, row 3, column s: its offsets are wrong");
+    cr_assert_eq(ivm_batch_create(engine, &batch, NULL), IVM_OK);
     end();
 }
 
@@ -238,14 +353,14 @@ Test(engine_batch, integers_fit_where_they_are_exact)
     cr_assert_eq((int64_t)cell(batch->parts, IVM_DECIMAL(10, 2), 0, 6).as.decimal.low, -9999999900);
     values[6] = ivm_int64(100000000);
     ivm_batch_row(batch, bag, IVM_INSERT, 1, values, KINDS);
-    refused(IVM_TYPE_MISMATCH, "table bag, column n: 100000000 is no decimal(10,2)");
+    refused(IVM_TYPE_MISMATCH, "table bag, row 1, column n: int64 100000000 is no decimal(10,2)");
     values[6] = ivm_null();
     values[2] = ivm_int64(((int64_t)1 << 53) + 1);
     ivm_batch_row(batch, bag, IVM_INSERT, 1, values, KINDS);
-    refused(IVM_TYPE_MISMATCH, "table bag, column f: 9007199254740993 is no float64");
+    refused(IVM_TYPE_MISMATCH, "table bag, row 0, column f: int64 9007199254740993 is no float64");
     values[2] = ivm_decimal(IVM_DECIMAL(10, 2), (ivm_int128){ 5, 0 });
     ivm_batch_row(batch, bag, IVM_INSERT, 1, values, KINDS);
-    refused(IVM_TYPE_MISMATCH, "table bag, column f: 0.05 is no float64");
+    refused(IVM_TYPE_MISMATCH, "table bag, row 0, column f: decimal(10,2) 0.05 is no float64");
     end();
 }
 

@@ -112,11 +112,11 @@ Test(engine_stage, parts_apply_in_order)
     PUSH(IVM_OK);
     part(BY_K, IVM_DELETE_KEY), row(1, -1, -1), row(1, -1, -1);
     PUSH(IVM_ROW_NOT_FOUND);
-    cr_assert_str_eq(error.message, "table by_k: no row with key (5)");
+    cr_assert_str_eq(error.message, "table by_k, row 1: no row with key (5)");
     part(BY_K, IVM_UPSERT), row(2, 0, 0);
     part(BY_K, IVM_INSERT), row(2, 0, 1);
     PUSH(IVM_DUPLICATE_KEY);
-    cr_assert_str_eq(error.message, "table by_k: a second row with key (0)");
+    cr_assert_str_eq(error.message, "table by_k, row 1: a second row with key (0)");
     model_close(&tested);
 }
 
@@ -146,7 +146,7 @@ Test(engine_stage, copies_are_taken_from_rows_one_after_the_other)
     PUSH(IVM_OK);
     part(BAG, IVM_WEIGHTED), model_row_add(&batch, 1, 1, 1, -4);
     PUSH(IVM_ROW_NOT_FOUND);
-    cr_assert_str_eq(error.message, "table bag: no further row equals (5, \"b\", -12676506002282294014967032053.83)");
+    cr_assert_str_eq(error.message, "table bag, row 0: no row (5, \"b\", -12676506002282294014967032053.83) is left to delete");
     part(BAG, IVM_WEIGHTED), model_row_add(&batch, 1, 1, 1, -3);
     PUSH(IVM_OK);
     cr_assert_eq(tested.handles[BAG]->store.rows_live, 0);
@@ -268,6 +268,7 @@ Test(engine_stage, a_key_that_is_no_value_comes_in_its_turn)
         cr_assert_eq(ivm_batch_columns(made, tested.handles[KEYED_LOG], IVM_DELETE_KEY, &rows), IVM_OK);
         ivm_status status = ivm_push_batch(tested.engine, made, NULL, &error);
         cr_assert_eq(status, bad ? IVM_ROW_NOT_FOUND : IVM_TYPE_MISMATCH, "%s", error.message);
+        cr_assert_eq(strncmp(error.message, "table keyed_log, row 0", 22), 0, "%s", error.message);
     }
     model_close(&tested);
 }
@@ -298,7 +299,7 @@ Test(engine_stage, a_key_inserted_half_a_million_times_is_refused_soon)
         row(2, i % 3, i % 2);
     }
     PUSH(IVM_DUPLICATE_KEY);
-    cr_assert_str_eq(error.message, "table by_k: a second row with key (0)");
+    cr_assert_str_eq(error.message, "table by_k, row 1: a second row with key (0)");
     model_close(&tested);
 }
 

@@ -136,7 +136,7 @@ Test(engine_stage_rows, decimals_are_read_in_place_and_checked)
     columns[0].values = cells;
     cells[1] = 1;
     cells[70] = -100000;
-    refused(0, ROWS - 1, IVM_TYPE_MISMATCH, "table t, column a: -1000.00 in row 70 is no decimal(5,2)");
+    refused(0, ROWS - 1, IVM_TYPE_MISMATCH, "table t, row 70, column a: -1000.00 is no decimal(5,2)");
     uint8_t validity[ROWS / 8 + 1];
     memset(validity, 0xff, sizeof validity);
     validity[70 >> 3] &= (uint8_t) ~(1u << (70 & 7));
@@ -219,13 +219,13 @@ Test(engine_stage_rows, wrong_offsets_are_refused)
     int32_t offsets[] = { 0, 2, 1, 4 };
     columns[0] = (ivm_column_data){ .values = "abcd", .offsets = offsets };
     part.rows_count = 3;
-    refused(0, 3, IVM_INVALID_ARGUMENT, "table t, column a: offsets of row 1 are wrong");
+    refused(0, 3, IVM_INVALID_ARGUMENT, "table t, row 1, column a: its offsets are wrong");
     cr_assert_str_eq(ivm__text_cell(&read_rows(2, 1)->columns[0], 0)->bytes, "bcd");
     offsets[0] = -1;
-    refused(0, 1, IVM_INVALID_ARGUMENT, "table t, column a: offsets of row 0 are wrong");
+    refused(0, 1, IVM_INVALID_ARGUMENT, "table t, row 0, column a: its offsets are wrong");
     offsets[0] = 0;
     columns[0].values = NULL;
-    refused(0, 1, IVM_INVALID_ARGUMENT, "table t, column a: offsets of row 0 are wrong");
+    refused(0, 1, IVM_INVALID_ARGUMENT, "table t, row 0, column a: its offsets are wrong");
     end();
 }
 
@@ -242,13 +242,13 @@ Test(engine_stage_rows, the_first_row_s_mistake_is_told)
     columns[1] = (ivm_column_data){ .values = b, .validity = b_valid };
     cr_assert_not_null(read_rows(0, ROWS));
     a_valid[9] &= 0xfe; /* row 72 */
-    refused(60, 100, IVM_NULL_VIOLATION, "table t, column a: null in row 72, where none may be");
+    refused(60, 100, IVM_NULL_VIOLATION, "table t, row 72, column a: null where none may be");
     b[72] = 1000;
-    refused(60, 100, IVM_TYPE_MISMATCH, "table t, column b: 100.0 in row 72 is no decimal(3,1)");
+    refused(60, 100, IVM_TYPE_MISMATCH, "table t, row 72, column b: 100.0 is no decimal(3,1)");
     b_valid[8] &= 0x7f; /* row 71 */
-    refused(60, 100, IVM_NULL_VIOLATION, "table t, column b: null in row 71, where none may be");
+    refused(60, 100, IVM_NULL_VIOLATION, "table t, row 71, column b: null where none may be");
     a[70] = -1000;
-    refused(60, 100, IVM_TYPE_MISMATCH, "table t, column a: -100.0 in row 70 is no decimal(3,1)");
+    refused(60, 100, IVM_TYPE_MISMATCH, "table t, row 70, column a: -100.0 is no decimal(3,1)");
     end();
 }
 

@@ -187,10 +187,14 @@ Test(engine_catalog, arguments_are_wanted)
     ivm_table_options options = { .columns = four, .columns_count = 4 };
     ivm_table *table = NULL;
     ivm_view *view = NULL;
-    failed(ivm_table_create(NULL, "t", &options, &table, &error), IVM_INVALID_ARGUMENT, "engine");
-    failed(ivm_table_create(engine, "t", &options, NULL, &error), IVM_INVALID_ARGUMENT, "table");
-    failed(ivm_table_drop(NULL, &error), IVM_INVALID_ARGUMENT, "table");
-    failed(ivm_table_find(engine, NULL, &table, &error), IVM_INVALID_ARGUMENT, "name");
+    failed(ivm_table_create(NULL, "t", &options, &table, &error), IVM_INVALID_ARGUMENT, "ivm_table_create: engine is NULL");
+    failed(ivm_table_create(engine, "t", NULL, &table, &error), IVM_INVALID_ARGUMENT, "ivm_table_create: options is NULL");
+    failed(ivm_table_create(engine, "t", &options, NULL, &error), IVM_INVALID_ARGUMENT, "ivm_table_create: table is NULL");
+    failed(ivm_table_create(engine, "t", &(ivm_table_options){ .version = 7 }, &table, &error), IVM_INVALID_ARGUMENT,
+           "ivm_table_create: options of version 7, at most 1 is known");
+    failed(ivm_table_drop(NULL, &error), IVM_INVALID_ARGUMENT, "ivm_table_drop: table is NULL");
+    failed(ivm_table_find(engine, NULL, &table, &error), IVM_INVALID_ARGUMENT, "ivm_table_find: name is NULL");
+    failed(ivm_table_find(engine, "t", NULL, &error), IVM_INVALID_ARGUMENT, "ivm_table_find: table is NULL");
     failed(ivm_view_find(NULL, "v", &view, &error), IVM_INVALID_ARGUMENT, "engine");
     cr_assert_eq(ivm_table_find(engine, "t", &table, NULL), IVM_UNKNOWN_TABLE, "no error need be given");
 }
@@ -334,7 +338,10 @@ Test(engine_catalog, facts_of_no_trust_or_table_are_refused)
     int64_t blocks = allocator.blocks;
     failed(ivm_foreign_key_declare(child, "e", parent, "a", IVM_TRACKED, &fact, &error), IVM_UNKNOWN_COLUMN, "e");
     failed(ivm_foreign_key_declare(child, "d", parent, "a", (ivm_trust)3, &fact, &error), IVM_INVALID_ARGUMENT, "trust");
-    failed(ivm_foreign_key_declare(NULL, "d", parent, "a", IVM_RELY, &fact, &error), IVM_INVALID_ARGUMENT, "two tables");
+    failed(ivm_foreign_key_declare(NULL, "d", parent, "a", IVM_RELY, &fact, &error), IVM_INVALID_ARGUMENT,
+           "ivm_foreign_key_declare: child is NULL");
+    failed(ivm_foreign_key_declare(child, "d", NULL, "a", IVM_RELY, &fact, &error), IVM_INVALID_ARGUMENT,
+           "ivm_foreign_key_declare: parent is NULL");
     failed(ivm_foreign_key_remove(NULL, &error), IVM_INVALID_ARGUMENT, "foreign_key_remove");
     cr_assert(!fact && !engine->facts && allocator.blocks == blocks);
 }
@@ -367,6 +374,36 @@ Test(engine_catalog, a_fact_is_trusted_in_one_way)
     cr_assert_eq(ivm_foreign_key_remove(engine->facts, &error), IVM_OK);
     parent = engine->tables->next;
     declares("c, d", "c, a", IVM_RELY, NULL);
+}
+
+/* Functions without a status. */
+Test(engine_catalog, of_nothing_nothing_is_told)
+{
+    size_t column = 9;
+    ivm_rows rows = { .rows_count = 9 }, none = { .rows_count = 0 };
+    ivm_stats stats = { .batches = 5 };
+    cr_assert(!ivm_table_name(NULL) && !ivm_table_column_name(NULL, 0) && ivm_table_column_type(NULL, 0) == 0);
+    cr_assert(ivm_table_columns_count(NULL) == 0 && ivm_table_key(NULL, &column, 1) == 0 && column == 9);
+    cr_assert(!ivm_fact_child(NULL) && !ivm_fact_parent(NULL) && ivm_fact_columns(NULL, &column, &column, 1) == 0);
+    cr_assert(!ivm_snapshot_next(NULL, &rows) && ivm_snapshot_status(NULL) == IVM_INVALID_ARGUMENT && rows.rows_count == 9);
+    cr_assert(ivm_snapshot_rows_count(NULL) == 0 && ivm_snapshot_columns_count(NULL) == 0 && ivm_snapshot_column_type(NULL, 0) == 0);
+    cr_assert_eq(ivm_snapshot_chunks_count(NULL), 0u);
+    cr_assert(ivm_rows_value(NULL, IVM_INT64, 0, 0).is_null && ivm_rows_value(&none, IVM_INT64, 0, 0).is_null);
+    cr_assert_eq(ivm_engine_planner(NULL).fk_pruning, IVM_FK_PRUNING_ROW);
+    ivm_engine_stats(NULL, &stats);
+    ivm_engine_stats(engine, NULL);
+    cr_assert_eq(stats.batches, 5u);
+}
+
+Test(engine_catalog, what_there_is_is_listed_in_the_order_of_its_making)
+{
+    cr_assert(!ivm_table_next(engine, NULL) && !ivm_view_next(engine, NULL) && !ivm_fact_next(engine, NULL));
+    cr_assert(!ivm_table_next(NULL, NULL) && !ivm_view_next(NULL, NULL) && !ivm_fact_next(NULL, NULL));
+    ivm_table *first = make("z", "a"), *second = make("y", NULL), *third = make("x", "a");
+    cr_assert(ivm_table_next(engine, NULL) == first && ivm_table_next(engine, first) == second);
+    cr_assert(ivm_table_next(engine, second) == third && !ivm_table_next(engine, third));
+    cr_assert_eq(ivm_table_drop(second, &error), IVM_OK);
+    cr_assert(ivm_table_next(engine, first) == third);
 }
 
 Test(engine_catalog, facts_of_two_engines_do_not_mix)

@@ -34,12 +34,27 @@ Test(engine_engine, opens_with_the_defaults)
 {
     ivm_engine *engine = open_with(NULL);
     ivm_planner_options planner = ivm_engine_planner(engine);
-    cr_assert(planner.fk_pruning == IVM_FK_PRUNING_ROW && planner.join_rule == IVM_JOIN_AUTO && planner.skip_empty);
+    cr_assert(planner.fk_pruning == IVM_FK_PRUNING_ROW && planner.join_rule == IVM_JOIN_AUTO && !planner.run_empty);
     ivm_stats stats, none = { 0 };
     ivm_engine_stats(engine, &stats);
     cr_assert_eq(memcmp(&stats, &none, sizeof stats), 0, "an empty engine has done and holds nothing");
     close_it(engine);
     close_it(NULL);
+}
+
+Test(engine_engine, what_options_do_not_say_is_the_default)
+{
+    static const ivm_engine_options defaults = IVM_ENGINE_OPTIONS_INIT;
+    static const ivm_planner_options none;
+    cr_assert(none.fk_pruning == IVM_FK_PRUNING_ROW && none.join_rule == IVM_JOIN_AUTO && !none.run_empty);
+    cr_assert(defaults.planner.fk_pruning == none.fk_pruning && defaults.planner.join_rule == none.join_rule);
+    cr_assert(!defaults.planner.run_empty && defaults.hash_seed == 0 && defaults.memory_max == 0);
+    ivm_engine *engine = open_with(&(ivm_engine_options){ .memory_max = 1 << 30 });
+    ivm_planner_options planner = ivm_engine_planner(engine);
+    cr_assert(planner.fk_pruning == IVM_FK_PRUNING_ROW && planner.join_rule == IVM_JOIN_AUTO && !planner.run_empty);
+    cr_assert_eq(engine->memory.bytes_max, 1u << 30);
+    cr_assert_null(engine->pool);
+    close_it(engine);
 }
 
 Test(engine_engine, seeds_are_drawn_unless_given)
@@ -62,11 +77,11 @@ Test(engine_engine, options_are_checked)
     test_allocator_init(&allocator);
     ivm_engine_options options = IVM_ENGINE_OPTIONS_INIT;
     options.version = IVM_ENGINE_OPTIONS_VERSION + 1;
-    failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "version");
+    failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "ivm_engine_open: options of version 2, at most 1 is known");
     options = (ivm_engine_options)IVM_ENGINE_OPTIONS_INIT;
     options.allocator = test_allocator_functions(&allocator);
     options.allocator.resize = NULL;
-    failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "allocator");
+    failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "the allocator has no resize, but others of its functions");
     options = (ivm_engine_options)IVM_ENGINE_OPTIONS_INIT;
     options.planner.fk_pruning = (ivm_fk_pruning)3;
     failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "fk_pruning 3");
@@ -76,24 +91,24 @@ Test(engine_engine, options_are_checked)
     options = (ivm_engine_options)IVM_ENGINE_OPTIONS_INIT;
     options.threads = IVM_THREADS_MAX + 1;
     failed(ivm_engine_open(&options, &engine, &error), IVM_INVALID_ARGUMENT, "17 threads");
-    failed(ivm_engine_open(NULL, NULL, &error), IVM_INVALID_ARGUMENT, "engine");
+    failed(ivm_engine_open(NULL, NULL, &error), IVM_INVALID_ARGUMENT, "ivm_engine_open: engine is NULL");
     cr_assert_eq(engine, (ivm_engine *)1);
 }
 
 Test(engine_engine, the_planner_is_set_whole_or_not)
 {
     ivm_engine *engine = open_with(NULL);
-    ivm_planner_options planner = { IVM_FK_PRUNING_OFF, IVM_JOIN_MOBIUS, false };
+    ivm_planner_options planner = { IVM_FK_PRUNING_OFF, IVM_JOIN_MOBIUS, true };
     cr_assert_eq(ivm_engine_planner_set(engine, &planner, &error), IVM_OK);
     planner = (ivm_planner_options){ IVM_FK_PRUNING_BATCH, (ivm_join_rule)7, true };
     failed(ivm_engine_planner_set(engine, &planner, &error), IVM_INVALID_ARGUMENT, "join_rule 7");
     planner = (ivm_planner_options){ (ivm_fk_pruning)3, IVM_JOIN_AUTO, true };
     failed(ivm_engine_planner_set(engine, &planner, &error), IVM_INVALID_ARGUMENT, "fk_pruning 3");
-    failed(ivm_engine_planner_set(engine, NULL, &error), IVM_INVALID_ARGUMENT, "options");
+    failed(ivm_engine_planner_set(engine, NULL, &error), IVM_INVALID_ARGUMENT, "ivm_engine_planner_set: options is NULL");
     failed(ivm_engine_planner_set(NULL, &planner, &error), IVM_INVALID_ARGUMENT, "engine");
     planner = ivm_engine_planner(engine);
-    cr_assert(planner.fk_pruning == IVM_FK_PRUNING_OFF && planner.join_rule == IVM_JOIN_MOBIUS && !planner.skip_empty);
-    for (int pruning = IVM_FK_PRUNING_OFF; pruning <= IVM_FK_PRUNING_ROW; pruning++) {
+    cr_assert(planner.fk_pruning == IVM_FK_PRUNING_OFF && planner.join_rule == IVM_JOIN_MOBIUS && planner.run_empty);
+    for (int pruning = IVM_FK_PRUNING_ROW; pruning <= IVM_FK_PRUNING_OFF; pruning++) {
         planner.fk_pruning = (ivm_fk_pruning)pruning;
         cr_assert_eq(ivm_engine_planner_set(engine, &planner, &error), IVM_OK);
         cr_assert_eq((int)ivm_engine_planner(engine).fk_pruning, pruning);

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdio.h>
 
+#include "onlooker.h"
 #include "snapshot_case.h"
 
 /* ---- A push that is held in the allocator ---------------------------------------------------------------------------------------------- */
@@ -351,4 +352,99 @@ Test(engine_publish_when, out_of_memory_taking_one_leaves_the_state)
         ivm_snapshot_close(taken);
     }
     assert_state(table);
+}
+
+/* ---- Several views at once --------------------------------------------------------------------------------------------------------------- */
+
+#define VIEWS 2u
+
+typedef struct together {
+    ivm_view *views[VIEWS + 1]; /* the first again */
+    ivm_snapshot *taken[VIEWS + 1];
+    ivm_status status;
+} together;
+
+static ivm_status look_away(void *unused, ivm__step *step)
+{
+    (void)unused;
+    (void)step;
+    return IVM_OK;
+}
+
+static void together_make(together *it, ivm_table *table)
+{
+    for (uint32_t i = 0; i < VIEWS; i++) {
+        it->views[i] = onlooker_make(snapshot_engine, i ? "b" : "a", IVM_IMMEDIATE, &table, 1, look_away, NULL);
+        cr_assert_eq(ivm__state_make(snapshot_engine, it->views[i], NULL), IVM_OK);
+        table->readers_count++;
+    }
+    it->views[VIEWS] = it->views[0];
+}
+
+static void *read_together(void *of)
+{
+    together *it = of;
+    it->status = ivm_read_views(it->views, VIEWS + 1, it->taken, &snapshot_error);
+    return NULL;
+}
+
+static void assert_together(together *it, const char *position)
+{
+    uint64_t epoch = it->taken[0]->epoch;
+    for (uint32_t i = 0; i <= VIEWS; i++) {
+        char bytes[8];
+        size_t size = 99;
+        cr_assert(it->taken[i] && it->taken[i]->epoch == epoch && !it->taken[i]->kept_next);
+        cr_assert_eq(it->taken[i]->shared.rows.layout, it->views[i]->program.result->layout, "%u", i);
+        cr_assert_eq(ivm_snapshot_position(it->taken[i], bytes, sizeof bytes, &size, &snapshot_error), IVM_OK);
+        cr_assert(size == strlen(position) && memcmp(bytes, position, size) == 0);
+        ivm_snapshot_close(it->taken[i]);
+        it->taken[i] = NULL;
+    }
+}
+
+/* A call for memory that fails leaves none of them. */
+static void assert_all_or_none(together *it, bool locked, const char *position)
+{
+    for (uint64_t n = 1; n <= VIEWS + 2; n++) {
+        if (locked) {
+            pthread_mutex_lock(&snapshot_engine->lock);
+        }
+        test_allocator_arm(&snapshot_allocator, n);
+        on_another_thread(read_together, it);
+        cr_assert_eq(test_allocator_disarm(&snapshot_allocator), n <= VIEWS + 1);
+        if (locked) {
+            pthread_mutex_unlock(&snapshot_engine->lock);
+        }
+        cr_assert_eq(it->status, n <= VIEWS + 1 ? IVM_OUT_OF_MEMORY : IVM_OK);
+        cr_assert(n > VIEWS + 1 || (!it->taken[0] && !it->taken[VIEWS] && !snapshot_engine->snapshots_oldest));
+    }
+    assert_together(it, position);
+}
+
+Test(engine_publish_when, several_views_are_read_as_of_one_state)
+{
+    together it = { .status = IVM_OK };
+    ivm_table *table = snapshot_table("t", "id");
+    ivm_batch *batch;
+    together_make(&it, table);
+    assert_all_or_none(&it, false, "");
+    on_another_thread(push_one, table);
+    cr_assert(it.views[0]->published->listed && it.views[1]->published->listed);
+    cr_assert_eq(ivm_batch_create(snapshot_engine, &batch, NULL), IVM_OK);
+    cr_assert_eq(ivm_batch_position(batch, "here", 4), IVM_OK);
+    cr_assert_eq(ivm_push_batch(snapshot_engine, batch, NULL, &snapshot_error), IVM_OK);
+    assert_all_or_none(&it, false, "here");
+    assert_all_or_none(&it, true, "here");
+    cr_assert_eq(ivm_read_views(it.views, 0, NULL, &snapshot_error), IVM_OK, "nothing is read");
+    cr_assert_eq(ivm_read_views(NULL, 1, it.taken, &snapshot_error), IVM_INVALID_ARGUMENT);
+    cr_assert_str_eq(snapshot_error.message, "ivm_read_views: views is NULL");
+    cr_assert_eq(ivm_read_views(it.views, 1, NULL, &snapshot_error), IVM_INVALID_ARGUMENT);
+    cr_assert_str_eq(snapshot_error.message, "ivm_read_views: snapshots is NULL");
+    ivm_view other = { .engine = NULL, .name = "c" }, *wrong[] = { it.views[0], &other };
+    cr_assert_eq(ivm_read_views(wrong, 2, it.taken, &snapshot_error), IVM_INVALID_ARGUMENT);
+    cr_assert_str_eq(snapshot_error.message, "ivm_read_views: view c is of another engine than view a");
+    wrong[1] = NULL;
+    cr_assert_eq(ivm_read_views(wrong, 2, it.taken, &snapshot_error), IVM_INVALID_ARGUMENT);
+    cr_assert_str_eq(snapshot_error.message, "ivm_read_views: view 1 of 2 is NULL");
 }

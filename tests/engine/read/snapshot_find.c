@@ -83,10 +83,10 @@ Test(engine_snapshot_find, values_are_found_as_they_are_stored)
     wrong_null.is_null = true;
     cr_assert_eq(find(snapshot, &count, (ivm_value[]){ ivm_float64(NAN), ivm_null(), wrong_null }, 3), IVM_TYPE_MISMATCH);
     cr_assert_eq(find(snapshot, &count, (ivm_value[]){ ivm_string("0") }, 1), IVM_TYPE_MISMATCH);
-    cr_expect_str_eq(snapshot_error.message, "ivm_snapshot_find: value 1 of the key: \"0\" is no float64");
+    cr_expect_str_eq(snapshot_error.message, "ivm_snapshot_find: value 1 of the key: string \"0\" is no float64");
     cr_assert_eq(find(snapshot, &count, (ivm_value[]){ ivm_null(), ivm_int64(INT64_MAX) }, 2), IVM_TYPE_MISMATCH);
     cr_assert_eq(find(snapshot, &count, (ivm_value[]){ ivm_null(), ivm_null(), ivm_int64(1) }, 3), IVM_TYPE_MISMATCH);
-    cr_expect_str_eq(snapshot_error.message, "ivm_snapshot_find: value 3 of the key: 1 is no string");
+    cr_expect_str_eq(snapshot_error.message, "ivm_snapshot_find: value 3 of the key: int64 1 is no string");
     ivm_value four[4] = { ivm_null(), ivm_null(), ivm_null(), ivm_null() };
     cr_assert_eq(find(snapshot, &count, four, 4), IVM_INVALID_ARGUMENT);
     cr_assert_eq(find(snapshot, &count, four, 0), IVM_INVALID_ARGUMENT);

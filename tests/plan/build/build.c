@@ -189,6 +189,8 @@ Test(plan_build, malformed_lists_are_named)
     fails_with(ivm_plan_join(scan("t"), scan("u"), "a = b, = c"), IVM_INVALID_PLAN, "\"= c\"");
     fails_with(ivm_plan_join(scan("t"), scan("u"), "a = "), IVM_INVALID_PLAN, "\"a =\"");
     fails_with(ivm_plan_join(scan("t"), scan("u"), "a == b"), IVM_INVALID_PLAN, "\"a == b\"");
+    fails_with(ivm_plan_join(scan("t"), scan("u"), "a = b and c = d"), IVM_INVALID_PLAN,
+               "\"a = b and c = d\" is no pair of names with one = between them; a comma separates pairs");
     fails_with(ivm_plan_join(scan("t"), scan("u"), "a = b = c"), IVM_INVALID_PLAN, "\"a = b = c\"");
     fails_with(ivm_plan_join(scan("t"), scan("u"), "a = b,"), IVM_INVALID_PLAN, "");
 }

@@ -56,8 +56,27 @@ Test(plan_view, an_aggregate_out_of_range_is_named)
 {
     fixture_make(&shop, "totals", sales_by_name());
     push(product, IVM_INSERT, "1,ax");
-    cr_assert_eq(fixture_push(&shop, sale, IVM_INSERT, "1,9223372036854775807 1,1"), IVM_OVERFLOW);
-    cr_assert_str_eq(shop.error.message, "view totals: aggregate total of a group is out of range");
+    fixture_make(&shop, "sum", ivm_plan_add(ivm_plan_aggregate(ivm_plan_scan(sale, NULL), NULL), "all", "sum", ivm_column("amount")));
+    push(product, IVM_INSERT, "2,saw 3,null");
+    cr_assert_eq(fixture_push(&shop, sale, IVM_INSERT, "1,5 2,9223372036854775807 2,1 3,7"), IVM_OVERFLOW);
+    cr_assert_str_eq(shop.error.message, "view totals: aggregate total of group (\"saw\") is out of range");
+    cr_assert_eq(fixture_push(&shop, sale, IVM_INSERT, "1,9223372036854775807 4,1"), IVM_OVERFLOW);
+    cr_assert_str_eq(shop.error.message, "view sum: aggregate all of all rows is out of range");
+}
+
+/* Of two that may be, too. */
+Test(plan_view, a_projected_column_out_of_range_is_named)
+{
+    ivm_plan *plan = ivm_plan_project(ivm_plan_scan(sale, NULL), "product");
+    plan = ivm_plan_compute(plan, "more", ivm_call2("+", ivm_column("amount"), ivm_literal(ivm_int64(1))));
+    plan = ivm_plan_compute(plan, "twice", ivm_call2("*", ivm_column("amount"), ivm_literal(ivm_int64(2))));
+    fixture_make(&shop, "computed", plan);
+    push(product, IVM_INSERT, "1,ax");
+    cr_assert_eq(fixture_push(&shop, sale, IVM_INSERT, "1,5 1,5000000000000000000"), IVM_OVERFLOW);
+    cr_assert_str_eq(shop.error.message, "view computed: a result in projected column twice is out of range");
+    cr_assert_eq(fixture_push(&shop, sale, IVM_INSERT, "1,5 1,9223372036854775807"), IVM_OVERFLOW);
+    cr_assert_str_eq(shop.error.message, "view computed: a result in projected column more is out of range");
+    cr_assert_eq(fixture_push(&shop, sale, IVM_INSERT, "1,5"), IVM_OK, "%s", shop.error.message);
 }
 
 Test(plan_view, names_and_types_drop_the_alias)

@@ -242,8 +242,8 @@ json_t *explained(ivm_view *view, const ivm_explain_options *stated)
         number_of(join, "rows_matched");
         cr_assert_eq(mask_of(explain_text_of(join, "skip_mask"), leaves_count), skip);
         check_indexes(join, leaves_count);
-        check_masks(join, leaves_count, ivm_engine_planner(shop.engine).skip_empty ? empty : 0, skip);
-        check_terms(join, leaves_count, ivm_engine_planner(shop.engine).skip_empty ? empty : 0, skip);
+        check_masks(join, leaves_count, ivm_engine_planner(shop.engine).run_empty ? 0 : empty, skip);
+        check_terms(join, leaves_count, ivm_engine_planner(shop.engine).run_empty ? 0 : empty, skip);
     }
     return root;
 }
@@ -299,7 +299,7 @@ const json_t *leaf_at(const json_t *join, size_t leaf)
     return json_array_get(json_object_get(join, "leaves"), leaf);
 }
 
-void set_planner(ivm_fk_pruning pruning, ivm_join_rule rule, bool skip_empty)
+void set_planner(ivm_fk_pruning pruning, ivm_join_rule rule, bool run_empty)
 {
-    cr_assert_eq(ivm_engine_planner_set(shop.engine, &(ivm_planner_options){ pruning, rule, skip_empty }, &shop.error), IVM_OK);
+    cr_assert_eq(ivm_engine_planner_set(shop.engine, &(ivm_planner_options){ pruning, rule, run_empty }, &shop.error), IVM_OK);
 }

@@ -24,7 +24,7 @@ void star_close(void);
 ivm_plan *star_plan(void);
 /* A fact to the parent's id, relied on. */
 ivm_fact *declare(ivm_table *child, const char *columns, ivm_table *parent);
-void set_planner(ivm_fk_pruning pruning, ivm_join_rule rule, bool skip_empty);
+void set_planner(ivm_fk_pruning pruning, ivm_join_rule rule, bool run_empty);
 /* Behind the terms of a text. */
 extern const char explain_legend[];
 /* The text, which the caller frees with ivm_text_free(). */

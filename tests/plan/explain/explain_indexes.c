@@ -69,7 +69,7 @@ Test(plan_explain_indexes, those_that_no_term_can_read_are_none)
     told_indexes(view, NULL, pruned);
     stated.facts_count = 0;
     told_indexes(view, &stated, all);
-    cr_assert_eq(ivm_engine_planner_set(shop.engine, &(ivm_planner_options){ IVM_FK_PRUNING_OFF, IVM_JOIN_AUTO, true }, &shop.error),
+    cr_assert_eq(ivm_engine_planner_set(shop.engine, &(ivm_planner_options){ IVM_FK_PRUNING_OFF, IVM_JOIN_AUTO, false }, &shop.error),
                  IVM_OK);
     told_indexes(view, NULL, all);
 }

@@ -29,8 +29,8 @@ static void stated_number(uint32_t number, bool by_row)
 
 Test(plan_explain_stated, stated_shapes_decide_without_data)
 {
-    for (int pruning = IVM_FK_PRUNING_BATCH; pruning <= IVM_FK_PRUNING_ROW; pruning++) {
-        set_planner((ivm_fk_pruning)pruning, IVM_JOIN_AUTO, true);
+    for (int pruning = IVM_FK_PRUNING_ROW; pruning <= IVM_FK_PRUNING_BATCH; pruning++) {
+        set_planner((ivm_fk_pruning)pruning, IVM_JOIN_AUTO, false);
         for (uint32_t number = 0; number < 27; number++) {
             stated_number(number, pruning == IVM_FK_PRUNING_ROW);
         }
@@ -48,9 +48,9 @@ Test(plan_explain_stated, a_stated_fact_within_a_table_prunes_by_row_alone)
     stated.facts_stated = true;
     stated.facts = &fact;
     stated.facts_count = 1;
-    for (int pruning = IVM_FK_PRUNING_BATCH; pruning <= IVM_FK_PRUNING_ROW; pruning++) {
+    for (int pruning = IVM_FK_PRUNING_ROW; pruning <= IVM_FK_PRUNING_BATCH; pruning++) {
         bool by_row = pruning == IVM_FK_PRUNING_ROW;
-        set_planner((ivm_fk_pruning)pruning, IVM_JOIN_AUTO, true);
+        set_planner((ivm_fk_pruning)pruning, IVM_JOIN_AUTO, false);
         json_t *root = explained(view, &stated);
         explain_member(explain_join(root), "skip_mask", by_row ? "\"10\"" : "\"00\"");
         cr_assert_eq(json_array_size(json_object_get(explain_join(root), "facts")), by_row ? 1u : 0u);
@@ -169,7 +169,7 @@ Test(plan_explain_stated, stating_leaves_the_last_push_and_the_next)
     json_t *root = explained(star, NULL);
     explain_member(explain_join(root), "skip_mask", "\"010\"");
     json_decref(root);
-    set_planner(IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true);
+    set_planner(IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, false);
     push(product, IVM_INSERT, "2,saw");
     root = explained(star, NULL);
     explain_member(explain_join(root), "skip_mask", "\"110\"");

@@ -28,7 +28,7 @@ static void told_in(ivm_explain_format format, const char *want)
 
 Test(plan_explain_text, text_is_for_reading)
 {
-    set_planner(IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true);
+    set_planner(IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, false);
     sell_and_rename();
     told_in(IVM_EXPLAIN_TEXT, "view star, last push\n"
                               "join 0 of 3 leaves\n"
@@ -186,7 +186,7 @@ Test(plan_explain_text, before_the_first_push_and_without_pruning_no_fact_is_use
     unused(star, NULL, "before_first_push", ": no push has come since the view was made\n");
     push(sale, IVM_INSERT, "1,1,1");
     unused(star, NULL, NULL, NULL);
-    set_planner(IVM_FK_PRUNING_OFF, IVM_JOIN_AUTO, true);
+    set_planner(IVM_FK_PRUNING_OFF, IVM_JOIN_AUTO, false);
     unused(star, NULL, NULL, NULL);
     push(sale, IVM_INSERT, "1,2,1");
     unused(star, NULL, "pruning_off", "  unused  leaf 0 -> leaf 2, rely: sale(day) -> day(id): fk_pruning is off\n");
@@ -200,14 +200,14 @@ Test(plan_explain_text, by_batch_a_waiting_child_and_a_table_s_own_fact_are_told
     declare(day, "week", day);
     ivm_view *view = joined("named", scan_of("sale", "s"), scan_of("late", "l"), "s.product = l.id");
     ivm_view *own = joined("own", scan_of("day", "d"), scan_of("day", "u"), "d.week = u.id");
-    set_planner(IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true);
+    set_planner(IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, false);
     push(sale, IVM_INSERT, "1,1,1");
     unused(view, NULL, NULL, NULL);
     push(late, IVM_INSERT, "1,ax");
     unused(view, NULL, "awaited", ", tracked: sale(product) -> late(id): a child waited for a parent that came, and pruning is by batch\n");
     push(day, IVM_INSERT, "1,1");
     unused(own, NULL, "own_table_by_batch", ": a table's reference to itself is used by row alone, and pruning is by batch\n");
-    set_planner(IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true);
+    set_planner(IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, false);
     push(late, IVM_INSERT, "2,saw");
     push(day, IVM_INSERT, "2,1");
     unused(view, NULL, NULL, NULL);
@@ -225,7 +225,7 @@ Test(plan_explain_text, a_fact_that_a_cycle_leaves_useless_is_told)
     ivm_stated_shape shapes[] = { { "left", IVM_INSERT_ONLY }, { "right", IVM_INSERT_ONLY } };
     ivm_explain_options stated = { .version = 1, .shapes = shapes, .shapes_count = 2 };
     for (int pruning = IVM_FK_PRUNING_BATCH; pruning <= IVM_FK_PRUNING_ROW; pruning++) {
-        set_planner((ivm_fk_pruning)pruning, IVM_JOIN_AUTO, true);
+        set_planner((ivm_fk_pruning)pruning, IVM_JOIN_AUTO, false);
         unused(view, &stated, "cycle", line);
         ivm_batch *batch = NULL;
         cr_assert_eq(ivm_batch_create(shop.engine, &batch, &shop.error), IVM_OK);
@@ -237,7 +237,7 @@ Test(plan_explain_text, a_fact_that_a_cycle_leaves_useless_is_told)
         explain_member(explain_join(root), "skip_mask", "\"10\"");
         json_decref(root);
     }
-    set_planner(IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true);
+    set_planner(IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, false);
     push(sale, IVM_INSERT, "1,1,1");
     push(right, IVM_INSERT, "7");
     unused(view, NULL, NULL, NULL);
@@ -258,7 +258,7 @@ Test(plan_explain_text, a_fact_is_not_told_unused_where_it_leads_between_other_l
 
 Test(plan_explain_text, dot_is_a_graph)
 {
-    set_planner(IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true);
+    set_planner(IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, false);
     push(product, IVM_INSERT, "1,ax");
     push(sale, IVM_INSERT, "1,7,10 2,7,5");
     told_in(IVM_EXPLAIN_DOT, "digraph \"star\" {\n"
@@ -270,7 +270,7 @@ Test(plan_explain_text, dot_is_a_graph)
                              "  j0_l0 -> j0_l2;\n"
                              "  j0_terms [shape=note, label=\"7 masks, 6 pruned, 0 empty, 1 left\\l+ 001\\l\"];\n"
                              "}\n");
-    set_planner(IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true);
+    set_planner(IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, false);
     push(product, IVM_INSERT, "2,saw");
     told_in(IVM_EXPLAIN_DOT, "digraph \"star\" {\n"
                              "  node [shape=box];\n"

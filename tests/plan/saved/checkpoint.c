@@ -366,6 +366,14 @@ Test(plan_checkpoint, views_of_rows_not_kept_rest_on_the_facts_of_then)
     case_reopen(&other, &saved);
     ivm_fact *first = ivm_fact_next(other.engine, NULL), *second = ivm_fact_next(other.engine, first),
              *last = ivm_fact_next(other.engine, second);
+    char listed[64] = "";
+    for (ivm_table *table = NULL; (table = ivm_table_next(other.engine, table));) {
+        strcat(strcat(listed, ivm_table_name(table)), " ");
+    }
+    for (ivm_view *view = NULL; (view = ivm_view_next(other.engine, view));) {
+        strcat(strcat(listed, ivm_view_name(view)), " ");
+    }
+    cr_expect_str_eq(listed, "e d seen v w ", "in the order of their making");
     cr_expect_eq(ivm_foreign_key_remove(second, &other.error), IVM_IN_USE);
     cr_expect_eq(ivm_foreign_key_remove(last, &other.error), IVM_OK, "%s", other.error.message);
     case_push(&other, "e", IVM_INSERT, "6,60");

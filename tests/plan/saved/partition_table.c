@@ -43,9 +43,9 @@ Test(plan_partition_table, takes_numbers_of_partitions_alone)
     ivm_view *view = fixture_make(&it, "v", scan_of("bag", NULL));
     cr_assert_eq(fixture_push(&it, bag, IVM_INSERT, "1,0 2,65535"), IVM_OK, "%s", it.error.message);
     cr_expect_eq(fixture_push(&it, bag, IVM_INSERT, "1,0 2,65536"), IVM_OVERFLOW);
-    assert_says(&it, "table bag, column part: 65536 in row 1 is no partition");
+    assert_says(&it, "table bag, row 1, column part: 65536 is no partition");
     cr_expect_eq(fixture_push(&it, bag, IVM_INSERT, "1,-1 2,3"), IVM_OVERFLOW);
-    assert_says(&it, "-1 in row 0");
+    assert_says(&it, "row 0, column part: -1 is no partition");
     cr_expect_eq(fixture_push(&it, bag, IVM_INSERT, "1,null 1,-1"), IVM_NULL_VIOLATION);
     cr_expect_eq(fixture_push(&it, bag, IVM_DELETE, "1,70000"), IVM_OVERFLOW);
     cr_expect_str_eq(fixture_view(&it, view), "1*1,0 1*2,65535");

@@ -64,7 +64,7 @@ static void alike(const ivm__decision *a, const ivm__decision *b)
     cr_assert(a->made == b->made && a->initial == b->initial && a->skip == b->skip && a->empty == b->empty);
     cr_assert_eq(memcmp(&a->counts, &b->counts, sizeof a->counts), 0);
     cr_assert(a->options.fk_pruning == b->options.fk_pruning && a->options.join_rule == b->options.join_rule);
-    cr_assert_eq(a->options.skip_empty, b->options.skip_empty);
+    cr_assert_eq(a->options.run_empty, b->options.run_empty);
     cr_assert_eq(a->order_count, b->order_count);
 }
 
@@ -117,7 +117,7 @@ Test(plan_decided, within_a_magnitude_the_terms_multiply_the_same_leaves)
         ivm__leaf_delta leaves[LEAVES];
         ivm__decision taken, wanted;
         uint64_t empty = leaves_make(&state, leaves);
-        ivm_planner_options options = { (ivm_fk_pruning)(round % 3), (ivm_join_rule)(round % 2), true };
+        ivm_planner_options options = { (ivm_fk_pruning)(round % 3), (ivm_join_rule)(1 + round % 2), false };
         for (uint32_t again = 0; again < 2; again++) {
             ivm__decided_take(decided, plan->graph, &options, &no_edges, leaves, empty, &taken);
             ivm__term_decide(plan->graph, &options, &no_edges, leaves, empty, false, &wanted);
@@ -141,7 +141,7 @@ Test(plan_decided, whatever_terms_follow_from_makes_another_shape)
     ivm__edge edge = { .child = 0, .parent = 1 };
     ivm__edges edges = { .edge = &edge, .count = 1 };
     ivm__leaf_delta leaves[LEAVES] = { { .rows_count = 4, .rows_live = 4 }, { .rows_count = 4, .rows_live = 4 } };
-    ivm_planner_options options = { IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, false };
+    ivm_planner_options options = { IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true };
     ivm__decision decision;
     uint64_t empty = 28, made = 0;
 #define TAKEN_ANEW(change)                                                                                                                 \
@@ -160,7 +160,7 @@ Test(plan_decided, whatever_terms_follow_from_makes_another_shape)
     TAKEN_ANEW(options.fk_pruning = IVM_FK_PRUNING_ROW);
     TAKEN_ANEW(leaves[1].set_aside = true);
     TAKEN_ANEW(options.join_rule = IVM_JOIN_MOBIUS);
-    TAKEN_ANEW(options.skip_empty = true);
+    TAKEN_ANEW(options.run_empty = false);
     TAKEN_ANEW(leaves[0].rows_count = 8);
     TAKEN_ANEW(leaves[0].rows_live = 8);
     TAKEN_ANEW(leaves[2].rows_count = 1; empty = 24);
@@ -171,7 +171,7 @@ Test(plan_decided, the_one_not_used_for_longest_makes_room)
 {
     ivm__decided *decided = make();
     ivm__leaf_delta leaves[LEAVES] = { { 0 } };
-    ivm_planner_options options = { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, true };
+    ivm_planner_options options = { IVM_FK_PRUNING_ROW, IVM_JOIN_AUTO, false };
     ivm__decision decision;
     for (uint64_t i = 0; i <= IVM__DECIDED_MAX; i++) {
         for (uint64_t shape = 0; shape <= i; shape += i ? i : 1) { /* the first again before each new one */
@@ -198,7 +198,7 @@ Test(plan_decided, more_edges_than_a_shape_tells_apart_are_decided_each_time)
     }
     ivm__edges edges = { .edge = edge, .count = 65 };
     ivm__leaf_delta leaves[LEAVES] = { { .rows_count = 1, .table_insert_only = true }, { .rows_count = 1, .table_insert_only = true } };
-    ivm_planner_options options = { IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true };
+    ivm_planner_options options = { IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, false };
     ivm__decision decision;
     ivm__decided_take(decided, plan->graph, &options, &edges, leaves, 28, &decision);
     cr_assert_eq(decision.skip, 0u);

@@ -31,7 +31,7 @@ static ivm_fact *declare(void)
 
 static void set_pruning(ivm_fk_pruning pruning)
 {
-    ivm_planner_options options = { pruning, IVM_JOIN_AUTO, true };
+    ivm_planner_options options = { pruning, IVM_JOIN_AUTO, false };
     cr_assert_eq(ivm_engine_planner_set(it.engine, &options, &it.error), IVM_OK);
 }
 
@@ -76,7 +76,7 @@ static ivm_stats push_two(const char *sales, const char *products)
 
 Test(plan_term_plan, a_fact_counts_from_the_next_push_and_until_it_is_removed)
 {
-    ivm_planner_options options = { IVM_FK_PRUNING_BATCH, IVM_JOIN_MOBIUS, true };
+    ivm_planner_options options = { IVM_FK_PRUNING_BATCH, IVM_JOIN_MOBIUS, false };
     cr_assert_eq(ivm_engine_planner_set(it.engine, &options, &it.error), IVM_OK);
     ivm_stats stats = push_two("1,10", "1,5");
     cr_assert_eq(stats.terms_run, 3u);
@@ -99,7 +99,7 @@ Test(plan_term_plan, a_fact_counts_from_the_next_push_and_until_it_is_removed)
 /* By row: a parent that only gains rows is skipped, one that does not change is empty. */
 Test(plan_term_plan, by_row_a_fact_counts_from_the_next_push_and_until_it_is_removed)
 {
-    ivm_planner_options options = { IVM_FK_PRUNING_ROW, IVM_JOIN_MOBIUS, true };
+    ivm_planner_options options = { IVM_FK_PRUNING_ROW, IVM_JOIN_MOBIUS, false };
     cr_assert_eq(ivm_engine_planner_set(it.engine, &options, &it.error), IVM_OK);
     ivm_stats stats = push_two("1,10", "1,5");
     cr_assert(stats.terms_run == 3 && stats.terms_pruned == 0 && stats.terms_empty == 0);
@@ -202,7 +202,7 @@ static ivm__term_plan *wide(uint32_t leaves_count)
 
 static void set_rule(ivm_join_rule rule)
 {
-    ivm_planner_options options = { IVM_FK_PRUNING_BATCH, rule, true };
+    ivm_planner_options options = { IVM_FK_PRUNING_BATCH, rule, false };
     cr_assert_eq(ivm_engine_planner_set(it.engine, &options, &it.error), IVM_OK);
 }
 

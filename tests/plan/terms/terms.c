@@ -104,7 +104,7 @@ static const char *term_fault(const ivm__decision *decision, uint32_t leaves_cou
     if (!(term->mask >> term->driver & 1)) {
         return "the driver is in the mask";
     }
-    if (decision->options.skip_empty && (term->mask & decision->empty)) {
+    if (!decision->options.run_empty && (term->mask & decision->empty)) {
         return "no empty leaf is in the mask";
     }
     if (decision->telescoping) {
@@ -153,7 +153,7 @@ static void assert_sum(const ivm__graph *graph, const ivm_planner_options *optio
     decide(graph, options, edges, given, &decision);
     uint32_t count = sum_terms(&decision, leaves_count, &sum, &fault);
     uint32_t changed =
-        (uint32_t)__builtin_popcountll(((1ull << leaves_count) - 1) & ~decision.skip & ~(options->skip_empty ? given->empty : 0));
+        (uint32_t)__builtin_popcountll(((1ull << leaves_count) - 1) & ~decision.skip & ~(options->run_empty ? 0 : given->empty));
     if (count != (decision.telescoping ? changed : decision.counts.run) || decision.counts.run != (1ull << changed) - 1) {
         fault = "as many terms as counted";
     }
@@ -166,20 +166,20 @@ static void assert_sum(const ivm__graph *graph, const ivm_planner_options *optio
         for (uint32_t e = 0; e < edges->count; e++) {
             fprintf(stderr, "%u->%u ", edges->edge[e].child, edges->edge[e].parent);
         }
-        cr_assert_fail("%u leaves, insert-only %llx, empty %llx, rule %d, skip_empty %d: %s", leaves_count,
+        cr_assert_fail("%u leaves, insert-only %llx, empty %llx, rule %d, run_empty %d: %s", leaves_count,
                        (unsigned long long)given->insert_only, (unsigned long long)given->empty, (int)options->join_rule,
-                       (int)options->skip_empty, fault);
+                       (int)options->run_empty, fault);
     }
 }
 
 /* Every rule, with and without empty terms, pruned and not. */
 static void assert_sums(const ivm__graph *graph, const ivm__edges *edges, const shapes *given)
 {
-    for (int rule = IVM_JOIN_MOBIUS; rule <= IVM_JOIN_AUTO; rule++) {
-        for (int skip_empty = 0; skip_empty <= 1; skip_empty++) {
-            assert_sum(graph, &(ivm_planner_options){ IVM_FK_PRUNING_BATCH, (ivm_join_rule)rule, skip_empty }, edges, given);
+    for (int rule = IVM_JOIN_AUTO; rule <= IVM_JOIN_TELESCOPING; rule++) {
+        for (int run_empty = 0; run_empty <= 1; run_empty++) {
+            assert_sum(graph, &(ivm_planner_options){ IVM_FK_PRUNING_BATCH, (ivm_join_rule)rule, run_empty }, edges, given);
             if (edges->count == 0) {
-                assert_sum(graph, &(ivm_planner_options){ IVM_FK_PRUNING_OFF, (ivm_join_rule)rule, skip_empty }, edges, given);
+                assert_sum(graph, &(ivm_planner_options){ IVM_FK_PRUNING_OFF, (ivm_join_rule)rule, run_empty }, edges, given);
             }
         }
     }
@@ -244,11 +244,11 @@ Test(plan_terms, a_view_is_filled_by_one_term_over_all_that_there_is)
         ivm__edge edge[12];
         ivm__edges edges;
         edges_of(leaves_count, (1u << leaves_count * (leaves_count - 1)) - 1, edge, &edges);
-        for (int rule = IVM_JOIN_MOBIUS; rule <= IVM_JOIN_AUTO; rule++) {
+        for (int rule = IVM_JOIN_AUTO; rule <= IVM_JOIN_TELESCOPING; rule++) {
             ivm__decision decision;
             polynomial sum;
             const char *fault = NULL;
-            ivm_planner_options options = { IVM_FK_PRUNING_BATCH, (ivm_join_rule)rule, true };
+            ivm_planner_options options = { IVM_FK_PRUNING_BATCH, (ivm_join_rule)rule, false };
             decide(graph, &options, &edges, &(shapes){ 15, 0, (uint64_t)rule + leaves_count, true }, &decision);
             cr_assert_eq(sum_terms(&decision, leaves_count, &sum, &fault), 1u);
             cr_assert_null(fault, "%s", fault);
@@ -280,9 +280,9 @@ Test(plan_terms, a_star_whose_dimensions_gain_rows_runs_one_term)
         uint64_t all = (1ull << leaves_count) - 1;
         for (uint32_t at = 0; at < leaves_count; at++) {
             ivm__edges edges = star(leaves_count, at, edge);
-            for (int rule = IVM_JOIN_MOBIUS; rule <= IVM_JOIN_AUTO; rule++) {
+            for (int rule = IVM_JOIN_AUTO; rule <= IVM_JOIN_TELESCOPING; rule++) {
                 ivm__decision decision;
-                ivm_planner_options options = { IVM_FK_PRUNING_BATCH, (ivm_join_rule)rule, true };
+                ivm_planner_options options = { IVM_FK_PRUNING_BATCH, (ivm_join_rule)rule, false };
                 shapes given = { all & ~(1ull << at), 0, at, false };
                 decide(graph, &options, &edges, &given, &decision);
                 uint64_t next = 0;
@@ -307,7 +307,7 @@ Test(plan_terms, a_star_whose_dimensions_gain_rows_runs_one_term)
 Test(plan_terms, a_dimension_with_a_negative_row_is_not_skipped)
 {
     ivm__edge edge[8];
-    ivm_planner_options options = { IVM_FK_PRUNING_BATCH, IVM_JOIN_MOBIUS, true };
+    ivm_planner_options options = { IVM_FK_PRUNING_BATCH, IVM_JOIN_MOBIUS, false };
     for (uint32_t leaves_count = 2; leaves_count <= 8; leaves_count++) {
         const ivm__graph *graph = cross_make(&crossed, leaves_count);
         ivm__edges edges = star(leaves_count, 0, edge);
@@ -325,7 +325,7 @@ Test(plan_terms, a_dimension_with_a_negative_row_is_not_skipped)
 
 Test(plan_terms, auto_takes_the_form_with_fewer_estimated_probes)
 {
-    const ivm_planner_options options = { IVM_FK_PRUNING_OFF, IVM_JOIN_AUTO, true };
+    const ivm_planner_options options = { IVM_FK_PRUNING_OFF, IVM_JOIN_AUTO, false };
     ivm__edges none = { 0 };
     uint32_t telescoping = 0;
     for (uint64_t seed = 1; seed <= 500; seed++) {
@@ -347,7 +347,7 @@ Test(plan_terms, estimates_are_the_sums_over_the_terms)
     for (uint64_t seed = 1; seed <= 200; seed++) {
         const ivm__graph *graph = cross_make(&crossed, 1 + seed % 5);
         for (int rule = IVM_JOIN_MOBIUS; rule <= IVM_JOIN_TELESCOPING; rule++) {
-            const ivm_planner_options options = { IVM_FK_PRUNING_OFF, (ivm_join_rule)rule, true };
+            const ivm_planner_options options = { IVM_FK_PRUNING_OFF, (ivm_join_rule)rule, false };
             ivm__decision decision;
             decide(graph, &options, &none, &(shapes){ 0, seed % 3, seed, false }, &decision);
             double sum = 0;
@@ -366,7 +366,7 @@ Test(plan_terms, estimates_are_the_sums_over_the_terms)
 Test(plan_terms, the_greatest_leaf_comes_last)
 {
     const ivm__graph *graph = cross_make(&crossed, 4);
-    const ivm_planner_options options = { IVM_FK_PRUNING_OFF, IVM_JOIN_TELESCOPING, true };
+    const ivm_planner_options options = { IVM_FK_PRUNING_OFF, IVM_JOIN_TELESCOPING, false };
     static const uint64_t rows[] = { 500, 20, 1000000, 3 };
     ivm__leaf_delta leaves[4];
     for (uint32_t i = 0; i < 4; i++) {
@@ -420,7 +420,7 @@ static void assert_ordered(const ivm__decision *decision, const ivm__edges *edge
 Test(plan_terms, parents_come_before_their_children_then_the_smaller_leaf)
 {
     const ivm__graph *graph = cross_make(&crossed, 4);
-    const ivm_planner_options options = { IVM_FK_PRUNING_ROW, IVM_JOIN_TELESCOPING, true };
+    const ivm_planner_options options = { IVM_FK_PRUNING_ROW, IVM_JOIN_TELESCOPING, false };
     for (uint32_t number = 0; number < 1u << 12; number++) {
         ivm__edge edge[12];
         ivm__edges edges;
@@ -471,7 +471,7 @@ Test(plan_terms, sixty_four_leaves)
     const ivm__graph *graph = cross_make(&crossed, 64);
     ivm__edges edges = star(64, 63, edge);
     ivm__decision decision;
-    ivm_planner_options options = { IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, true };
+    ivm_planner_options options = { IVM_FK_PRUNING_BATCH, IVM_JOIN_AUTO, false };
     decide(graph, &options, &edges, &(shapes){ UINT64_MAX >> 1, 0, 1, false }, &decision);
     cr_assert_eq(decision.counts.all, UINT64_MAX);
     cr_assert_eq(decision.counts.run, 1u);
