@@ -29,7 +29,13 @@ static void table_make(web *it, uint32_t table)
     cr_assert_eq(ivm_table_create(it->engine, name, &options, &it->tables[table], &it->error), IVM_OK, "%s", it->error.message);
 }
 
-/* Mostly of columns that are not the key's. */
+static bool is_twin(const web *it, const web_fact *fact, const web_fact *of)
+{
+    return fact->child == of->child && fact->parent == of->parent && fact->columns[0] == of->columns[0] &&
+           (it->keys[fact->parent] == 1 || fact->columns[1] == of->columns[1]);
+}
+
+/* Mostly of columns that are not the key's; one foreign key is trusted in one way. */
 static void facts_draw(web *it)
 {
     for (uint32_t n = 1 + web_below(it, WEB_FACTS_MAX); n > 0; n--) {
@@ -39,6 +45,9 @@ static void facts_draw(web *it)
         fact.columns[1] = 5 - fact.columns[0];
         if (web_below(it, 4) == 0) {
             fact.columns[0] = web_below(it, 4);
+        }
+        for (uint32_t f = 0; f < it->facts_count; f++) {
+            fact.trust = is_twin(it, &fact, &it->facts[f]) ? it->facts[f].trust : fact.trust;
         }
         if (it->keys[fact.parent]) {
             it->facts[it->facts_count++] = fact;
