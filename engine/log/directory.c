@@ -177,9 +177,14 @@ ivm_status ivm__directory_sync_above(const ivm__directory *directory, ivm_error 
     return failed ? call_fail(directory, "", "fsync of the directory it is in", failed, error) : IVM_OK;
 }
 
+/* lost+found is the file system's own, at the top of each. */
 static void stranger_take(ivm__directory_list *list, const char *name)
 {
-    bool own = strcmp(name, NAME_LOCK) == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+    static const char *const none[] = { NAME_LOCK, ".", "..", "lost+found" };
+    bool own = false;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        own |= strcmp(name, none[i]) == 0;
+    }
     if (!own && (!list->stranger[0] || strcmp(name, list->stranger) < 0)) {
         snprintf(list->stranger, sizeof list->stranger, "%s", name);
     }

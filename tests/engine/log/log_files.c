@@ -359,6 +359,11 @@ Test(engine_log_files, no_log_is_begun_among_the_files_of_others)
     cr_assert(file_take(&at, "lock"), "it was there before");
     cr_assert(file_take(&at, "thesis.tex"));
     cr_assert_eq(rmdir(at.path), 0, "nothing else is");
+    cr_assert_eq(mkdir(at.path, 0700), 0);
+    file_put(&at, "lost+found");
+    cr_assert_eq(opened(&at, 0, &log, &count), IVM_OK, "%s", at.error.message);
+    ivm__log_close(log);
+    cr_assert(file_take(&at, "lost+found"));
     place_deinit(&at);
 }
 
