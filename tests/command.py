@@ -131,7 +131,7 @@ def judge(name, ok, text=""):
 
 
 def run(ivm, arguments):
-    return subprocess.run([ivm, *arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run([ivm, *arguments], capture_output=True, text=True)
 
 
 def told(name, done, code, out, err):

@@ -353,7 +353,7 @@ def ends():
         waits(run)
         run.send_signal(asked)
         out, err = run.stdout.read(), run.stderr.read()
-        judge(f"{asked.name}", run.wait(60) == 0 and len(bag(out)) == 2 and b"2 lines" in err and os.path.exists(kept), out + err)
+        judge(f"{asked.name}", run.wait(HANGS) == 0 and len(bag(out)) == 2 and b"2 lines" in err and os.path.exists(kept), out + err)
         again = feed(plan, line % 1 + line % 2 + line % 3, "--checkpoint", kept)
         judge(f"{asked.name}, then on", again.returncode == 0 and again.stdout.count(b"\n") == 1 and b"3 lines" in again.stderr, again.stdout + again.stderr)
         more = feed(plan, line % 4, "--checkpoint", kept, "--continue")
@@ -367,13 +367,13 @@ def ends():
     run.stdout.close()
     run.stdin.write(line % 2)
     run.stdin.close()
-    judge("a reader that goes", run.wait(60) == 1 and b"who read standard output is gone" in run.stderr.read())
+    judge("a reader that goes", run.wait(HANGS) == 1 and b"who read standard output is gone" in run.stderr.read())
     busy = subprocess.Popen(["yes", '{"insert": {"id": 1, "name": "x"}}'], stdout=subprocess.PIPE)
     run = start(plan, stdin=busy.stdout)
     busy.stdout.close()
     run.stdout.readline()
     run.send_signal(signal.SIGTERM)
-    judge("a signal while lines come", run.wait(60) == 0, run.stderr.read())
+    judge("a signal while lines come", run.wait(HANGS) == 0, run.stderr.read())
     busy.wait(60)
 
 
@@ -451,7 +451,7 @@ def durable():
     run.stdin.flush()
     waits(run)
     run.kill()
-    run.wait(60)
+    run.wait(HANGS)
     again = feed(PRODUCT + scan("product"), "", "--durable", place, "--continue")
     rows = [("all_product", json.dumps({"id": i, "name": "x" * 100})) for i in range(1000)]
     judge("durable, not written", again.returncode == 0 and bag(again.stdout) == collections.Counter(rows), again.stderr)
@@ -462,7 +462,7 @@ def durable():
     run = start(plan, "--durable", place)
     run.stdout.readline()
     run.kill()
-    run.wait(60)
+    run.wait(HANGS)
     again = feed(plan + scan("b"), '{"insert": {"x": 3}}\n', "--durable", place, "--view", "all_b")
     judge("durable, the plan goes on", again.returncode == 0 and bag(again.stdout) == {("all_b", '{"x": 3}'): 1}, again.stdout + again.stderr)
     again = feed(plan + scan("b") + scan("b").replace("all_b", "more"), "", "--durable", place)
@@ -651,7 +651,7 @@ def slow(count):
     for n, last in enumerate(run.stdout):
         if n % 1000 == 0:
             peak = max(peak, resident(run))
-    run.wait(60)
+    run.wait(HANGS)
     os.waitpid(child, 0)
     total = json.loads(last)["insert"]["n"] if last else 0
     judge("a slow reader", total > count and run.returncode == 0, f"{total} of {count} lines and more, exit code {run.returncode}, {run.stderr.read()}")

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- Signals --------------------------------------------------------------------------------------------------------------------------- */

@@ -27,7 +27,7 @@ static const char *stranger(const json_t *object, const char *list, const char *
     {
         char spaced[32];
         size_t size = (size_t)snprintf(spaced, sizeof spaced, " %s ", name);
-        if (strcmp(name, "#") != 0 && strcmp(name, beside) != 0 && (size >= sizeof spaced || !strstr(list, spaced))) {
+        if (strcmp(name, "#") != 0 && strcmp(name, beside) != 0 && (size >= sizeof spaced || strchr(name, ' ') || !strstr(list, spaced))) {
             return name;
         }
     }

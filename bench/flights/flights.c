@@ -8,7 +8,6 @@
 #include "option.h"
 #include "replay.h"
 
-#include <stdlib.h>
 #include <sys/resource.h>
 
 static const char help[] = "usage: ivm flights [OPTIONS]\n"

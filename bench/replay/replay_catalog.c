@@ -1,5 +1,4 @@
 /* Scenario commands that change the catalog: tables, foreign keys, views, options. */
-#include "option.h"
 #include "replay.h"
 
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include "option.h"
 #include "star_stream.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char help[] = "usage: ivm bench dump WORKLOAD DIRECTORY [OPTIONS]\n"

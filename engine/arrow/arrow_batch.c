@@ -358,9 +358,11 @@ ivm_status ivm_table_create_arrow(ivm_engine *engine, const char *name, const st
                                   const ivm_arrow_options *arrow, ivm_table **table, ivm_error *error)
 {
     ivm_table_options own = options ? *options : (ivm_table_options){ .version = IVM_TABLE_OPTIONS_VERSION };
-    if (!engine || !name || own.columns || own.columns_count) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_table_create_arrow: %s",
-                         engine && name ? "columns are the schema's" : "engine and name are wanted");
+    if (!engine || !name) {
+        return ivm__fail_null(error, "ivm_table_create_arrow", engine ? "name" : "engine");
+    }
+    if (own.columns || own.columns_count) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_table_create_arrow: columns are the schema's");
     }
     IVM_TRY(schema_check(name, schema, error));
     if (schema->n_children > IVM_TABLE_COLUMNS_MAX + 1) {

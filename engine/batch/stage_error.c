@@ -72,7 +72,9 @@ static bool values_equal(const ivm_value *a, const ivm_value *b)
     case IVM_FLOAT64:
         return ivm__float_word(a->as.float64) == ivm__float_word(b->as.float64);
     case IVM_STRING:
-        return a->as.string.size == b->as.string.size && memcmp(a->as.string.bytes, b->as.string.bytes, a->as.string.size) == 0;
+        return a->as.string.size == b->as.string.size &&
+               (a->as.string.size == 0 ||
+                memcmp(a->as.string.bytes, b->as.string.bytes, a->as.string.size) == 0); /* of none the bytes may be NULL */
     case IVM_DECIMAL_KIND:
         return a->as.decimal.low == b->as.decimal.low && a->as.decimal.high == b->as.decimal.high;
     default:

@@ -148,6 +148,7 @@ struct ivm_view {
     uint64_t clock;               /* a deferred view's: pushes when it was last refreshed, or made */
     struct ivm__pending *pending; /* a deferred view's: one for each table and view it scans */
     bool ran;                     /* its program, in the step under way */
+    bool marked;                  /* explain's, while it looks for who reads a table */
     ivm__published *published;    /* its state for readers who find the lock taken */
     struct ivm_snapshot *telling; /* what `changed` is to be told once the step has ended; NULL: nothing */
     struct ivm_snapshot *kept;    /* before that, of steps of one group that have ended, in their order */

@@ -4,7 +4,6 @@
 
 #include "pending.h"
 #include "track.h"
-#include "transient.h"
 #include "weights.h"
 
 /* ---- Rows that may become equal ------------------------------------------------------------------------------------------------------ */

@@ -21,7 +21,7 @@ static ivm_status capacity_set(ivm__bytes *bytes, size_t capacity)
     return IVM_OK;
 }
 
-ivm_status ivm__bytes_append(ivm__bytes *bytes, const void *from, size_t size)
+static ivm_status bytes_append(ivm__bytes *bytes, const void *from, size_t size)
 {
     if (size > SIZE_MAX / 2 - bytes->size) {
         return IVM_OUT_OF_MEMORY;
@@ -83,7 +83,7 @@ ivm_status ivm__get_text(ivm__feed *feed, ivm__memory *memory, uint32_t size_max
 
 static ivm_status sink_write(ivm__sink *self, const void *bytes, size_t size)
 {
-    return ivm__bytes_append(&((ivm__memory_sink *)self)->bytes, bytes, size);
+    return bytes_append(&((ivm__memory_sink *)self)->bytes, bytes, size);
 }
 
 void ivm__memory_sink_init(ivm__memory_sink *sink, ivm__memory *memory)

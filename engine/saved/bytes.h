@@ -69,7 +69,6 @@ typedef struct ivm__bytes {
 } ivm__bytes;
 
 void ivm__bytes_deinit(ivm__bytes *bytes); /* one of which only `memory` is set is fine; it is so again then */
-ivm_status ivm__bytes_append(ivm__bytes *bytes, const void *from, size_t size) IVM_MUST_CHECK;
 /* Becomes the next `size` bytes of the feed. Memory is asked for as they come, never for more than twice of those and 64 KB: a size that was made up
  * costs nothing. */
 ivm_status ivm__bytes_read(ivm__bytes *bytes, ivm__feed *feed, size_t size) IVM_MUST_CHECK;

@@ -1,7 +1,6 @@
 /* What was loaded, judged as a whole: see load_check.h. Every part was right by itself: rows in order, keys once, weights in range. */
 #include "load_check.h"
 
-#include "catalog_code.h"
 #include "enforce.h"
 #include "pending.h"
 #include "track_inside.h"

@@ -1,7 +1,6 @@
 /* Saving rows: what must wait for no push is held by snapshots, which cost nothing to take. See save_table.h. */
 #include "save_table.h"
 
-#include "catalog_code.h"
 #include "snapshot.h"
 #include "track_inside.h"
 #include "transient.h"

@@ -41,6 +41,15 @@ void ivm__hops_publish(const ivm_view *view);
 /* And out of it, the view going: rows that waited for it alone go at once or with the next push. Cannot fail. */
 void ivm__hops_retire(const ivm_view *view);
 void ivm__hops_free(ivm_view *view);
+/* Joins of the view that have some. */
+static inline uint32_t ivm__hops_count(const ivm_view *view)
+{
+    uint32_t count = 0;
+    for (const ivm__hops *hops = view->hops; hops; hops = hops->next) {
+        count++;
+    }
+    return count;
+}
 /* The first view that rests on a fact with pins. */
 const ivm_view *ivm__hops_view(const ivm_fact *fact);
 

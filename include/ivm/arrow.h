@@ -20,8 +20,8 @@
  *
  * A timestamp is an instant: a zone's name changes nothing, one without a zone is taken as UTC. Strings are bytes, as everywhere in ivm: nobody looks
  * whether they are UTF-8, on the way in or out; where others may not be trusted with what is none, ask for z. Half floats, times, durations,
- * intervals, fixed-size binary, nested types and run-ends are unsupported; the message names field and format. Metadata is not looked at: an extension
- * type is what it is stored as.
+ * intervals, fixed-size binary, nested types and run-ends are unsupported; the message names field and format. Metadata is not looked at: an
+ * extension type is what it is stored as.
  *
  * Validity is taken from the bitmap where there is one, whatever null_count says. What cannot be seen cannot be checked: that buffers are as long as
  * lengths and offsets say. */
@@ -108,10 +108,10 @@ typedef struct ivm_arrow_options {
  * the table (of its key for IVM_DELETE_KEY), and no others. `options` may be NULL.
  * Takes the array, whatever the outcome: array->release is NULL when the call returns. Buffers are read in place where the table above says so, until
  * the batch is pushed or freed: then the array is released, once, by the thread that does it and outside any lock; at once where the call fails or
- * there are no rows. The schema stays the caller's and is not needed after the call. Cost: as ivm_batch_columns(), and a pass over each column that is
- * converted.
- * Mistakes are remembered, as all of a batch: unsupported (a type), type_mismatch (a field that is missing, twice there, too many or of another type; a
- * value that the column cannot have exactly: the message names column and row), null_violation (a weight or a whole row that is null),
+ * there are no rows. The schema stays the caller's and is not needed after the call. Cost: as ivm_batch_columns(), and a pass over each column that
+ * is converted.
+ * Mistakes are remembered, as all of a batch: unsupported (a type), type_mismatch (a field that is missing, twice there, too many or of another type;
+ * a value that the column cannot have exactly: the message names column and row), null_violation (a weight or a whole row that is null),
  * invalid_argument (an array or schema that was released, or is not built as Arrow says: lengths, offsets, buffers, children, views and dictionary
  * indexes; a field of weights that is a column), overflow (rows; strings of more than 2 GB that are converted), out_of_memory. What is read in place
  * is judged by the push, offsets of strings among it. */
@@ -119,15 +119,15 @@ IVM_API ivm_status ivm_batch_arrow(ivm_batch *batch, ivm_table *table, ivm_chang
                                    const struct ArrowSchema *schema, const ivm_arrow_options *options);
 
 /* The same for each array of a stream, to its end. Takes the stream, whatever the outcome: it is released before the call returns, its arrays as
- * above. What was added before one failed counts for nothing: the batch is mistaken. Codes: those above, and io where the stream failed (out_of_memory
- * where it says ENOMEM): the message has its number and what it said. */
+ * above. What was added before one failed counts for nothing: the batch is mistaken. Codes: those above, and io where the stream failed
+ * (out_of_memory where it says ENOMEM): the message has its number and what it said. */
 IVM_API ivm_status ivm_batch_arrow_stream(ivm_batch *batch, ivm_table *table, ivm_change change, struct ArrowArrayStream *stream,
                                           const ivm_arrow_options *options);
 
 /* Declares a table with a column for each field of a schema, but for that of weights: of the type in whose line the field's format stands above,
- * not_null where the field is not nullable. `options` say the rest and have no columns of their own; they and `arrow` may be NULL. The schema stays the
- * caller's. Codes: those of ivm_table_create(), and unsupported (a field's type), invalid_argument (a schema that is no struct or was released; columns
- * in `options`). */
+ * not_null where the field is not nullable. `options` say the rest and have no columns of their own; they and `arrow` may be NULL. The schema stays
+ * the caller's. Codes: those of ivm_table_create(), and unsupported (a field's type), invalid_argument (a schema that is no struct or was released;
+ * columns in `options`). */
 IVM_API ivm_status ivm_table_create_arrow(ivm_engine *engine, const char *name, const struct ArrowSchema *schema,
                                           const ivm_table_options *options, const ivm_arrow_options *arrow, ivm_table **table,
                                           ivm_error *error) IVM_MUST_CHECK;
@@ -141,8 +141,8 @@ IVM_API ivm_status ivm_table_create_arrow(ivm_engine *engine, const char *name, 
  * and is not in bytes_held. Cost: a copy of the rows, an array at a time.
  * The stream's calls give ENOMEM, EINVAL (a weight below 0 without a field for it; its last error names the weight) or EOVERFLOW (a row that fits no
  * array); get_next gives the same again after one. One thread at a time, any.
- * Codes: invalid_argument (a name that is NULL, a view or table of other columns, a weight's name that is a column's, no stream), unsupported (options
- * of a newer version), out_of_memory. */
+ * Codes: invalid_argument (a name that is NULL, a view or table of other columns, a weight's name that is a column's, no stream), unsupported
+ * (options of a newer version), out_of_memory. */
 IVM_API ivm_status ivm_snapshot_arrow_stream(ivm_snapshot *snapshot, const ivm_arrow_options *options, struct ArrowArrayStream *stream,
                                              ivm_error *error) IVM_MUST_CHECK;
 

@@ -11,9 +11,9 @@ extern "C" {
 /* Changes of tables of one engine, filled and then pushed. One thread at a time. */
 typedef struct ivm_batch ivm_batch;
 
-/* INSERT adds each row once, DELETE takes each away once: the whole row, as it is there. UPSERT replaces the row of the same key or inserts; DELETE_KEY
- * takes the key's columns alone, in the key's order. Both are invalid_argument for a table without a key, unsupported for a transient one. WEIGHTED
- * adds each row its weight many times, or takes it away where negative. */
+/* INSERT adds each row once, DELETE takes each away once: the whole row, as it is there. UPSERT replaces the row of the same key or inserts;
+ * DELETE_KEY takes the key's columns alone, in the key's order. Both are invalid_argument for a table without a key, unsupported for a transient one.
+ * WEIGHTED adds each row its weight many times, or takes it away where negative. */
 typedef enum ivm_change { IVM_INSERT, IVM_DELETE, IVM_WEIGHTED, IVM_UPSERT, IVM_DELETE_KEY } ivm_change;
 
 /* Makes an empty batch for one engine. The caller owns it until ivm_push_batch() takes it. Filling it touches no engine state, so that
@@ -30,9 +30,9 @@ IVM_API void ivm_batch_free(ivm_batch *batch);
 IVM_API ivm_status ivm_batch_row(ivm_batch *batch, ivm_table *table, ivm_change change, int64_t weight, const ivm_value *values,
                                  size_t values_count);
 
-/* The batch's first mistake so far, what it was told with by the call that made it and will be by ivm_push_batch(); IVM_OK where there is none. Where a row
- * is at fault the message says which, here and when pushed: "row 3" is the fourth that was added of its table, by whichever calls, whatever was added of
- * other tables in between. Takes no lock. */
+/* The batch's first mistake so far, what it was told with by the call that made it and will be by ivm_push_batch(); IVM_OK where there is none. Where
+ * a row is at fault the message says which, here and when pushed: "row 3" is the fourth that was added of its table, by whichever calls, whatever was
+ * added of other tables in between. Takes no lock. */
 IVM_API ivm_status ivm_batch_status(const ivm_batch *batch, ivm_error *error) IVM_MUST_CHECK;
 
 #if !defined(__cplusplus)
@@ -50,7 +50,8 @@ IVM_API ivm_status ivm_batch_status(const ivm_batch *batch, ivm_error *error) IV
  * rows is the fast road: int64, float64 and timestamp columns are read in place. */
 IVM_API ivm_status ivm_batch_columns(ivm_batch *batch, ivm_table *table, ivm_change change, const ivm_rows *rows);
 
-/* What one table's part of a batch comes to once equal rows are added and zeros dropped: UNCHANGED: nothing; INSERT_ONLY: rows that come; MIXED: others. */
+/* What one table's part of a batch comes to once equal rows are added and zeros dropped: UNCHANGED: nothing; INSERT_ONLY: rows that come; MIXED:
+ * others. */
 typedef enum ivm_shape { IVM_UNCHANGED, IVM_INSERT_ONLY, IVM_MIXED } ivm_shape;
 
 /* States that a table's part is already net and of this shape (INSERT_ONLY: no weight is negative). ivm_push_batch() checks it:

@@ -53,14 +53,16 @@ typedef struct ivm_recovery {
 /* Opens the directory, makes it if it is not there (its parent must be), and brings the engine to the last whole record. An engine is begun
  * in an empty directory alone (lost+found does not count), or where a first opening was cut short; what else lies in one that has an engine is
  * left alone. A torn tail (the last record, or several that no sync had reached) is cut and told in *recovery. `options`, `recovery` and
- * `error` may be NULL. The caller owns *engine and closes it with ivm_engine_close(), which syncs (io where that fails; the next call closes it nevertheless).
+ * `error` may be NULL. The caller owns *engine and closes it with ivm_engine_close(), which syncs (io where that fails; the next call closes it
+ * nevertheless).
  * Then handles come from ivm_table_find(), ivm_view_find(), ivm_table_next(), ivm_view_next() and ivm_fact_next(), callbacks are set by
- * ivm_view_watch() and ivm_fact_watch(), and ivm_engine_position() says where to go on. ivm_read_changes() gives what the last record of the log changed, as it did when that was
- * pushed: a host that may have ended before it handed them on can do so now. Right behind a checkpoint it gives nothing.
+ * ivm_view_watch() and ivm_fact_watch(), and ivm_engine_position() says where to go on. ivm_read_changes() gives what the last record of the log
+ * changed, as it did when that was pushed: a host that may have ended before it handed them on can do so now. Right behind a checkpoint it gives
+ * nothing.
  * Cost: reading the checkpoint, and each logged change made once more.
  * Codes: corrupt (the checkpoint, or the log before its tail; the message names the file and byte, or the record, and what is wrong), io (the
- * message names call and file), in_use (another process or engine has it), unsupported (a newer version), invalid_argument (also of a directory that has no engine and
- * other files: the message names one of them, and nothing has changed in it), and what a replayed
+ * message names call and file), in_use (another process or engine has it), unsupported (a newer version), invalid_argument (also of a directory that
+ * has no engine and other files: the message names one of them, and nothing has changed in it), and what a replayed
  * push may fail with under the engine's options: out_of_memory above all. Then nothing that was acknowledged is gone, and it may be opened with
  * others. */
 IVM_API ivm_status ivm_durable_open(const char *directory, const ivm_durable_options *options, ivm_engine **engine, ivm_recovery *recovery,

@@ -4,9 +4,9 @@
  * catalog take turns on its lock. Handles (engine, table, view, batch, plan, snapshot) are not to be freed while another thread uses
  * them. A batch, a plan and a snapshot belong to one thread at a time and need no lock.
  *
- * Arguments: where a handle, a name or a place for a result is NULL, or a number is out of range, functions with a status answer invalid_argument, and the message
- * says which; those without do nothing and give NULL, 0, false or an untyped null. Not found out, and never to be passed: a handle that was dropped or freed, an
- * array shorter than its count, and a text that does not end. */
+ * Arguments: where a handle, a name or a place for a result is NULL, or a number is out of range, functions with a status answer invalid_argument,
+ * and the message says which; those without do nothing and give NULL, 0, false or an untyped null. Not found out, and never to be passed: a handle
+ * that was dropped or freed, an array shorter than its count, and a text that does not end. */
 #ifndef IVM_ENGINE_H
 #define IVM_ENGINE_H
 
@@ -57,7 +57,8 @@ typedef struct ivm_allocator {
 
 /* ---- Engines --------------------------------------------------------------------------------------------------------------------- */
 
-/* What foreign keys take out of a join's delta: ROW, BATCH or OFF, and how it is written: AUTO, MOBIUS or TELESCOPING. ivm_planner_options says more. */
+/* What foreign keys take out of a join's delta: ROW, BATCH or OFF, and how it is written: AUTO, MOBIUS or TELESCOPING. ivm_planner_options says
+ * more. */
 typedef enum ivm_fk_pruning { IVM_FK_PRUNING_ROW, IVM_FK_PRUNING_BATCH, IVM_FK_PRUNING_OFF } ivm_fk_pruning;
 typedef enum ivm_join_rule { IVM_JOIN_AUTO, IVM_JOIN_MOBIUS, IVM_JOIN_TELESCOPING } ivm_join_rule;
 
@@ -110,15 +111,15 @@ IVM_API ivm_status ivm_engine_close(ivm_engine *engine, ivm_error *error) IVM_MU
 IVM_API ivm_status ivm_engine_planner_set(ivm_engine *engine, const ivm_planner_options *options, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_planner_options ivm_engine_planner(ivm_engine *engine);
 
-/* Another limit from now on; 0: none. What is held already stays, be it more; then nothing that grows succeeds until enough of it is given back. Takes
- * no lock: a call under way meets it. */
+/* Another limit from now on; 0: none. What is held already stays, be it more; then nothing that grows succeeds until enough of it is given back.
+ * Takes no lock: a call under way meets it. */
 IVM_API ivm_status ivm_engine_memory_limit(ivm_engine *engine, uint64_t memory_max, ivm_error *error) IVM_MUST_CHECK;
 
-/* Asks the calls that are under way on other threads (push, refresh, making, preparing or auditing a view, declaring a foreign key, sorting a snapshot,
- * ivm_batch_shape(), checkpoint, restore) to end: they fail with cancelled and change nothing, but for one that has passed its last point of return. Looked at
- * after every few thousand rows, so within some milliseconds. What was done is then undone, which nothing cuts short: some 10 to 50 ns a row, key or group
- * that came or changed so far, 250 a new text; `ivm bench cancel` measures both. A call that only waits for its turn is not under way; where none is
- * nothing happens. Takes no lock; any thread, from a signal handler and the engine's own callbacks too. */
+/* Asks the calls that are under way on other threads (push, refresh, making, preparing or auditing a view, declaring a foreign key, sorting a
+ * snapshot, ivm_batch_shape(), checkpoint, restore) to end: they fail with cancelled and change nothing, but for one that has passed its last point
+ * of return. Looked at after every few thousand rows, so within some milliseconds. What was done is then undone, which nothing cuts short: some 10 to
+ * 50 ns a row, key or group that came or changed so far, 250 a new text; `ivm bench cancel` measures both. A call that only waits for its turn is not
+ * under way; where none is nothing happens. Takes no lock; any thread, from a signal handler and the engine's own callbacks too. */
 IVM_API void ivm_engine_cancel(ivm_engine *engine);
 
 /* The position that came with the last push that had one (ivm_batch_position()), kept by checkpoints: what a host goes on from.
@@ -181,7 +182,8 @@ IVM_API ivm_status ivm_table_drop(ivm_table *table, ivm_error *error) IVM_MUST_C
 /* Renames a column, adds one at the end (null in all rows; not_null is invalid_argument), or drops one (in_use while a view reads it, the
  * table's key names it or it is the partition; invalid_argument for the only one). The facts that name a dropped column go with it. Views and
  * their state stay, their columns keep their names. A table that allows negative weights loses columns only while no view reads it. A batch
- * filled before a column came or went is refused (type_mismatch); none may be filled for the table meanwhile. Cost: adding and dropping write the table's rows anew.
+ * filled before a column came or went is refused (type_mismatch); none may be filled for the table meanwhile. Cost: adding and dropping write the
+ * table's rows anew.
  * unknown_column, already_exists, invalid_argument, in_use, overflow (rows that become equal, too often), out_of_memory. */
 IVM_API ivm_status ivm_table_column_rename(ivm_table *table, const char *column, const char *name, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_status ivm_table_column_add(ivm_table *table, const ivm_column_definition *column, ivm_error *error) IVM_MUST_CHECK;
@@ -191,8 +193,8 @@ IVM_API ivm_status ivm_table_column_drop(ivm_table *table, const char *column, i
 IVM_API ivm_status ivm_table_find(ivm_engine *engine, const char *name, ivm_table **table, ivm_error *error) IVM_MUST_CHECK;
 IVM_API ivm_status ivm_view_find(ivm_engine *engine, const char *name, ivm_view **view, ivm_error *error) IVM_MUST_CHECK;
 
-/* The engine's tables, or its views, in the order of their making: the one after `table` or `view` (NULL: the first), NULL after the last. So what a restore
- * brought is found. Not while another thread makes, drops or restores some. */
+/* The engine's tables, or its views, in the order of their making: the one after `table` or `view` (NULL: the first), NULL after the last. So what a
+ * restore brought is found. Not while another thread makes, drops or restores some. */
 IVM_API ivm_table *ivm_table_next(ivm_engine *engine, const ivm_table *table);
 IVM_API ivm_view *ivm_view_next(ivm_engine *engine, const ivm_view *view);
 
@@ -208,8 +210,8 @@ IVM_API size_t ivm_table_key(const ivm_table *table, size_t *columns, size_t cap
 
 /* How far a foreign key is to be believed.
  * RELY: promised that, now and after every batch, each child key without a null has its parent. Costs nothing; a broken promise may give
- * wrong views, which ivm_audit_view() finds. Whether rows that are there keep it is told by declaring the same columns ENFORCED once, and
- * removing that fact again.
+ * wrong views, which ivm_audit_view() finds. Whether rows that are there keep it is told by declaring the same columns ENFORCED first, and
+ * removing that fact again; one that stands as RELY already is to be removed before.
  * ENFORCED: a batch that would leave a child row without its parent, judged on its net result, fails with fk_violation. Declaring it over
  * rows that break it does too, names an orphan, and changes nothing. Costs a lookup for each child row that comes and each parent that goes.
  * TRACKED: nothing is promised and views are exact whatever the order of arrival: children may wait for their parents (orphans), a parent may
@@ -221,11 +223,11 @@ typedef enum ivm_trust { IVM_RELY, IVM_ENFORCED, IVM_TRACKED } ivm_trust;
  * `parent_columns` must be all of the parent's key, types equal. The fact lives until it is removed, or either table or a column of the child that
  * it names is dropped; it never attaches to another table of the same name. A step uses it only if it has been in force, without a break, since
  * the state that the step starts from: a push from the next one on, a refresh if no push lies between the view's last refresh and the
- * declaration. The same columns may be declared again with the same trust: that is a further fact. To trust them in another way, remove the fact first:
- * already_exists names both trusts. `fact` may be NULL. Cost of RELY: none; of the others: a lookup for each row of the child.
+ * declaration. The same columns may be declared again with the same trust: that is a further fact. To trust them in another way, remove the fact
+ * first: already_exists names both trusts. `fact` may be NULL. Cost of RELY: none; of the others: a lookup for each row of the child.
  * unknown_column, ambiguous_column, type_mismatch, invalid_argument, fk_violation, unsupported (ENFORCED or TRACKED from a transient table that
- * has changed; TRACKED from one that allows negative weights, too: without its rows +1 and -1 cannot be told from nothing), overflow (more children of
- * one key than int64 counts; of TRACKED a push may fail so, too), cancelled (ivm_engine_cancel()), out_of_memory. */
+ * has changed; TRACKED from one that allows negative weights, too: without its rows +1 and -1 cannot be told from nothing), overflow (more children
+ * of one key than int64 counts; of TRACKED a push may fail so, too), cancelled (ivm_engine_cancel()), out_of_memory. */
 IVM_API ivm_status ivm_foreign_key_declare(ivm_table *child, const char *columns, ivm_table *parent, const char *parent_columns,
                                            ivm_trust trust, ivm_fact **fact, ivm_error *error) IVM_MUST_CHECK;
 /* Takes a fact back, from the next push on, and frees it. in_use from inside a callback, or while a view of a transient table rests on it. */
@@ -253,8 +255,8 @@ IVM_API ivm_status ivm_fact_status(ivm_fact *fact, ivm_fact_state *state, ivm_er
 
 /* ---- Statistics ------------------------------------------------------------------------------------------------------------------ */
 
-/* Counted by the operators as they run. From ivm_push_batch(): of that push; from ivm_engine_stats(): of all pushes so far. Pruned and empty are masks,
- * run are terms: under telescoping several masks share one term, so that for a join of n leaves the three may add up to less than 2^n - 1. */
+/* Counted by the operators as they run. From ivm_push_batch(): of that push; from ivm_engine_stats(): of all pushes so far. Pruned and empty are
+ * masks, run are terms: under telescoping several masks share one term, so that for a join of n leaves the three may add up to less than 2^n - 1. */
 typedef struct ivm_stats {
     uint64_t batches;       /* pushes that succeeded */
     uint64_t rows_in;       /* net rows of the tables' deltas */

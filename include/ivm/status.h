@@ -50,8 +50,8 @@ typedef enum ivm_status {
 
 #define IVM_ERROR_MESSAGE_SIZE 256 /* bytes of a message, its null byte included */
 
-/* Owned by the caller, reused as often as wanted. A function that succeeds leaves it alone; one that fails sets both members, `status` to what it returns.
- * The message is one line, ends with a null byte, names the offending thing and is never longer than the array: it is cut. */
+/* Owned by the caller, reused as often as wanted. A function that succeeds leaves it alone; one that fails sets both members, `status` to what it
+ * returns. The message is one line, ends with a null byte, names the offending thing and is never longer than the array: it is cut. */
 typedef struct ivm_error {
     ivm_status status;
     char message[IVM_ERROR_MESSAGE_SIZE];

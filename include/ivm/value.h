@@ -19,8 +19,8 @@ enum {
     IVM_TIMESTAMP = 6,   /* microseconds since 1970-01-01 00:00, UTC */
     IVM_DECIMAL_KIND = 7 /* with precision and scale: IVM_DECIMAL() */
 };
-/* Nothing checks that strings are UTF-8, and nothing needs it: length() counts the bytes that begin a character, lower() and upper() change a to z alone,
- * all else takes them as bytes. Names must be UTF-8. */
+/* Nothing checks that strings are UTF-8, and nothing needs it: length() counts the bytes that begin a character, lower() and upper() change a to z
+ * alone, all else takes them as bytes. Names must be UTF-8. */
 
 /* A decimal's type, and what a type says: its kind, and a decimal's precision (1 to 38 digits) and scale (0 to the precision). */
 #define IVM_DECIMAL_PRECISION_MAX 38

@@ -19,8 +19,8 @@ typedef enum ivm_refresh { IVM_IMMEDIATE, IVM_DEFERRED } ivm_refresh;
 
 /* Told once after each push or refresh that changed the view, when all of it is committed, on the thread that made it. `changes` are as
  * from ivm_read_changes() and end with the call: they may be read, sorted and given out as an Arrow stream
- * (borrowed); closing them does nothing. From inside the engine may be asked for names, types and ivm_engine_stats(), ivm_durable_state(), given a limit
- * (ivm_engine_memory_limit()) or ivm_engine_cancel(), and batches may be made and filled for a later push. Every other call on it fails with
+ * (borrowed); closing them does nothing. From inside the engine may be asked for names, types and ivm_engine_stats(), ivm_durable_state(), given a
+ * limit (ivm_engine_memory_limit()) or ivm_engine_cancel(), and batches may be made and filled for a later push. Every other call on it fails with
  * in_use. Meanwhile other threads may read; those that change the engine wait until all callbacks of the step are done, so that no two run at
  * once. */
 typedef void (*ivm_view_changed)(void *context, ivm_view *view, ivm_snapshot *changes);
@@ -41,8 +41,9 @@ typedef struct ivm_view_options {
 
 /* Makes a view of a plan, filled from the rows its tables hold now. `options` may be NULL. Takes the plan: freed whatever the outcome. The
  * engine owns *view: valid until it is dropped or the engine closed. Cost: the plan computed once over the tables' rows.
- * Codes: a builder's cause for a NULL plan; invalid_argument (a handle of another engine in the plan), unknown_table, unknown_column, ambiguous_column,
- * type_mismatch, invalid_plan, already_exists, overflow, unsupported (a limit of ivm/engine.h that the plan passes, too), out_of_memory. */
+ * Codes: a builder's cause for a NULL plan; invalid_argument (a handle of another engine in the plan), unknown_table, unknown_column,
+ * ambiguous_column, type_mismatch, invalid_plan, already_exists, overflow, unsupported (a limit of ivm/engine.h that the plan passes, too),
+ * out_of_memory. */
 IVM_API ivm_status ivm_view_create(ivm_engine *engine, const char *name, ivm_plan *plan, const ivm_view_options *options, ivm_view **view,
                                    ivm_error *error) IVM_MUST_CHECK;
 /* Who is told from now on (NULL: nobody), in place of what the options said: for views made by a restore. in_use from inside a callback. */
@@ -79,19 +80,20 @@ IVM_API ivm_type ivm_view_column_type(const ivm_view *view, size_t column);
 
 /* ---- Snapshots ------------------------------------------------------------------------------------------------------------------- */
 
-/* What a view or table holds at one moment: after some push, whole. Later pushes do not disturb it and are not held up by it; it costs the pages changed
- * since, and their strings, which go with the last snapshot of them and the push after that. Taking one costs nothing that grows with the view; the push
- * after it copies each page of at most 12 KB of rows that it writes to, 272 bytes a level of the tree that leads there (log16 of the pages), and the
- * weights outside 31 bits if it changes any.
- * Nor does it wait for a push under way: where several threads use an engine, each commit leaves what it made of the views and tables that are read to be
- * taken during the next push, which then copies as if a snapshot were open. What nobody reads for a thousand pushes is left so no longer, and reading it may
- * wait for one push; the same goes for a view or table made after a second thread has come and never read yet.
+/* What a view or table holds at one moment: after some push, whole. Later pushes do not disturb it and are not held up by it; it costs the pages
+ * changed since, and their strings, which go with the last snapshot of them and the push after that. Taking one costs nothing that grows with the
+ * view; the push after it copies each page of at most 12 KB of rows that it writes to, 272 bytes a level of the tree that leads there (log16 of the
+ * pages), and the weights outside 31 bits if it changes any.
+ * Nor does it wait for a push under way: where several threads use an engine, each commit leaves what it made of the views and tables that are read
+ * to be taken during the next push, which then copies as if a snapshot were open. What nobody reads for a thousand pushes is left so no longer, and
+ * reading it may wait for one push; the same goes for a view or table made after a second thread has come and never read yet.
  * The caller closes *snapshot. unsupported (a transient table), in_use from inside a callback, out_of_memory. */
 IVM_API ivm_status ivm_read_view(ivm_view *view, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
-/* Several views of one engine, all as they stand after the same push or refresh: snapshots[i] is what ivm_read_view() of views[i] gives, and what one of them shows
- * of a push the others show too. A deferred view shows what its last refresh left, as ever: bring it up to date first where it shall tell of the same
- * pushes as the others. All or none: after an error `snapshots` is as it was. The caller closes each. Cost and waiting: those of ivm_read_view() for each; where one
- * of them is not left to be taken during a push, all wait for it. invalid_argument (a NULL among them, views of two engines), in_use from inside a callback,
+/* Several views of one engine, all as they stand after the same push or refresh: snapshots[i] is what ivm_read_view() of views[i] gives, and what one
+ * of them shows of a push the others show too. A deferred view shows what its last refresh left, as ever: bring it up to date first where it shall
+ * tell of the same pushes as the others. All or none: after an error `snapshots` is as it was. The caller closes each. Cost and waiting: those of
+ * ivm_read_view() for each; where one of them is not left to be taken during a push, all wait for it. invalid_argument (a NULL among them, views of
+ * two engines), in_use from inside a callback,
  * out_of_memory. */
 IVM_API ivm_status ivm_read_views(ivm_view *const *views, size_t views_count, ivm_snapshot **snapshots, ivm_error *error) IVM_MUST_CHECK;
 /* The same after a refresh, which stays done should memory for the snapshot be wanting. Codes: those of ivm_refresh_view(), too. */
@@ -105,8 +107,9 @@ IVM_API ivm_status ivm_read_changes(ivm_view *view, ivm_snapshot **snapshot, ivm
  * Of a fact that is not tracked: none. Cost: as ivm_read_table(), but that it waits for a push under way. */
 IVM_API ivm_status ivm_read_orphans(ivm_fact *fact, ivm_snapshot **snapshot, ivm_error *error) IVM_MUST_CHECK;
 /* Frees a snapshot, and with it the rows that it gave out. NULL is fine. What ivm_snapshot_find() looked keys up in may stay: the engine keeps it for
- * later snapshots, as said there, with the rows' pages that it was made from until the next push or refresh that changes the view or table; and one that
- * is kept no more and had this as its last reader is given back, where it is large, a piece whenever a push or refresh ends. It counts in bytes_held until then. */
+ * later snapshots, as said there, with the rows' pages that it was made from until the next push or refresh that changes the view or table; and one
+ * that is kept no more and had this as its last reader is given back, where it is large, a piece whenever a push or refresh ends. It counts in
+ * bytes_held until then. */
 IVM_API void ivm_snapshot_close(ivm_snapshot *snapshot);
 
 /* Told after each push that made orphans of the tracked fact or took some back, as ivm_view_changed is, and before it: `changes` are keys with
@@ -115,8 +118,8 @@ typedef void (*ivm_orphans_changed)(void *context, ivm_fact *fact, ivm_snapshot 
 /* Asks for it; NULL: no more. One a fact. invalid_argument where the fact is not tracked. */
 IVM_API ivm_status ivm_fact_watch(ivm_fact *fact, ivm_orphans_changed changed, void *context, ivm_error *error) IVM_MUST_CHECK;
 
-/* The next rows, at most about a thousand, as columns with their weights, in no order unless sorted. A view's distinct rows come once each; a bag's equal
- * rows may come apart, each with a weight of its own, and so they are counted. False at the end, and then
+/* The next rows, at most about a thousand, as columns with their weights, in no order unless sorted. A view's distinct rows come once each; a bag's
+ * equal rows may come apart, each with a weight of its own, and so they are counted. False at the end, and then
  * from the start again. The arrays are the snapshot's, valid until the next call on it. Takes no lock. out_of_memory is told by
  * ivm_snapshot_status(): a cursor that ends early is at its end. */
 IVM_API bool ivm_snapshot_next(ivm_snapshot *snapshot, ivm_rows *rows);
@@ -127,29 +130,30 @@ IVM_API uint64_t ivm_snapshot_rows_count(const ivm_snapshot *snapshot);
 IVM_API size_t ivm_snapshot_columns_count(const ivm_snapshot *snapshot);
 IVM_API ivm_type ivm_snapshot_column_type(const ivm_snapshot *snapshot, size_t column);
 
-/* The caller's position as of what the snapshot shows: that of the last push with one (ivm_batch_position()) up to then, whatever came since; of changes that a
- * callback is given, with the push that they are of. A deferred view is behind it by what came since its refresh. Writes at most `capacity` bytes, says in *size
- * how many it has; 0: none. Takes no lock. invalid_argument. */
+/* The caller's position as of what the snapshot shows: that of the last push with one (ivm_batch_position()) up to then, whatever came since; of
+ * changes that a callback is given, with the push that they are of. A deferred view is behind it by what came since its refresh. Writes at most
+ * `capacity` bytes, says in *size how many it has; 0: none. Takes no lock. invalid_argument. */
 IVM_API ivm_status ivm_snapshot_position(const ivm_snapshot *snapshot, void *bytes, size_t capacity, size_t *size,
                                          ivm_error *error) IVM_MUST_CHECK;
 
-/* Puts the rows in order, once: by the key's columns, then by the others, ascending, nulls last; what is given out from now on, by cursor and chunk, comes
- * so, the cursor from the start. Equal rows of a bag, and of changes, come as one with their weights added, or not at all where these come to 0:
- * ivm_snapshot_rows_count() tells of what is left. Snapshots with equal rows give the same, whatever brought the rows there. Cost: O(n log n), 4 bytes a row for as long as
- * it is open, 64 MB at most while it sorts. out_of_memory, overflow (equal rows weigh more than an int64), cancelled (ivm_engine_cancel()): the order is
- * as it was. */
+/* Puts the rows in order, once: by the key's columns, then by the others, ascending, nulls last; what is given out from now on, by cursor and chunk,
+ * comes so, the cursor from the start. Equal rows of a bag, and of changes, come as one with their weights added, or not at all where these come to
+ * 0: ivm_snapshot_rows_count() tells of what is left. Snapshots with equal rows give the same, whatever brought the rows there. Cost: O(n log n), 4
+ * bytes a row for as long as it is open, 64 MB at most while it sorts. out_of_memory, overflow (equal rows weigh more than an int64), cancelled
+ * (ivm_engine_cancel()): the order is as it was. */
 IVM_API ivm_status ivm_snapshot_sort(ivm_snapshot *snapshot, ivm_error *error) IVM_MUST_CHECK;
-/* The rows as numbered chunks of at most 1024, for reading ranges: chunk n alone, in time that does not grow with n. All chunks together are all rows,
- * each once; where nothing is sorted a chunk may have few rows or none. The cursor stays where it is. invalid_argument past the last, overflow (strings of more
- * than 2 GB in it), out_of_memory. */
+/* The rows as numbered chunks of at most 1024, for reading ranges: chunk n alone, in time that does not grow with n. All chunks together are all
+ * rows, each once; where nothing is sorted a chunk may have few rows or none. The cursor stays where it is. invalid_argument past the last, overflow
+ * (strings of more than 2 GB in it), out_of_memory. */
 IVM_API size_t ivm_snapshot_chunks_count(const ivm_snapshot *snapshot);
 IVM_API ivm_status ivm_snapshot_chunk(ivm_snapshot *snapshot, size_t chunk, ivm_rows *rows, ivm_error *error) IVM_MUST_CHECK;
 
 /* The rows whose first `values_count` key columns equal the values: for an aggregate its group columns, for a table its key, for others
  * the leading columns, IVM_TABLE_COLUMNS_MAX of them at most. row_not_found where there is none. Takes no lock.
- * By the whole key of an aggregate, a view, or a table with a key: O(1). The first look-up in one of them hashes the rows of its snapshot, O(rows); pushes
- * keep that from then on, at 16 to 32 bytes a row and some 50 ns a row that comes, for every later snapshot, until a thousand pushes went by
- * without a look-up. By leading columns alone, in a table without a key, and among changes, the first call on a snapshot hashes its rows, O(rows), later ones are O(1). */
+ * By the whole key of an aggregate, a view, or a table with a key: O(1). The first look-up in one of them hashes the rows of its snapshot, O(rows);
+ * pushes keep that from then on, at 16 to 32 bytes a row and some 50 ns a row that comes, for every later snapshot, until a thousand pushes went by
+ * without a look-up. By leading columns alone, in a table without a key, and among changes, the first call on a snapshot hashes its rows, O(rows),
+ * later ones are O(1). */
 IVM_API ivm_status ivm_snapshot_find(ivm_snapshot *snapshot, const ivm_value *values, size_t values_count, ivm_rows *rows,
                                      ivm_error *error) IVM_MUST_CHECK;
 
@@ -186,7 +190,8 @@ typedef struct ivm_explain_options {
 /* How the view's inner joins (outer, semi and anti joins are steps of their own and not told of) were brought up to date in the last push that went
  * through (`stated` NULL) or would be from stated facts: leaves, pruning, facts and how far they are believed, skip mask, counts of masks
  * (computed, never enumerated), each mask as pruned, empty or left for up to six leaves and beyond that the first 64 that are left, rule and how
- * many terms it runs, the rows that these probed for and found, readings and probe order of each term; facts that prune nothing, and why; the text ends with what its words mean.
+ * many terms it runs, the rows that these probed for and found, readings and probe order of each term; facts that prune nothing, and why; the text
+ * ends with what its words mean.
  *
  * JSON: {"view": name, "stated": bool, "pushed": bool, "joins": [join ...]}, joins in reading order, each
  *   {"inputs": n, "leaves": [{"leaf", "name", "table", "columns", "delta": "unchanged"|"insert_only"|"mixed",

@@ -125,19 +125,10 @@ static ivm_status lost_leaf(const ivm_view *view, const ivm__graph *graph, uint3
     return IVM_OK;
 }
 
-static uint32_t hops_count(const ivm_view *view)
-{
-    uint32_t count = 0;
-    for (const ivm__hops *hops = view->hops; hops; hops = hops->next) {
-        count++;
-    }
-    return count;
-}
-
 static ivm_status check_join(ivm_view *view, const ivm__graph *graph, const ivm__view_saved *saved, ivm_error *error)
 {
     ivm__memory *memory = &view->engine->memory;
-    uint32_t leaf, hop_of[IVM_JOIN_LEAVES_MAX], before = hops_count(view);
+    uint32_t leaf, hop_of[IVM_JOIN_LEAVES_MAX], before = ivm__hops_count(view);
     IVM_TRY(lost_leaf(view, graph, &leaf, error));
     if (leaf == UINT32_MAX) {
         return IVM_OK;

@@ -8,7 +8,6 @@
  * there is time for. Where a table does not keep its rows there is nothing to compute anew from, and the sum decides. Cost: an addition a row; in the second case, which no ordinary weights meet, the plan computed anew. */
 #include "check.h"
 #include "compile.h"
-#include "source.h"
 
 /* ---- What can outgrow int64 ----------------------------------------------------------------------------------------------------------- */
 

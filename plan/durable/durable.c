@@ -10,8 +10,11 @@
 
 ivm_status ivm__durable_of(ivm_engine *engine, const char *call, ivm__durable **durable, ivm_error *error)
 {
-    if (!engine || !engine->journal) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "%s: %s", call, engine ? "the engine is not durable" : "an engine is wanted");
+    if (!engine) {
+        return ivm__fail_null(error, call, "engine");
+    }
+    if (!engine->journal) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "%s: the engine is not durable", call);
     }
     *durable = (ivm__durable *)engine->journal;
     return IVM_OK;
@@ -58,12 +61,21 @@ static void durable_close(ivm__journal *self)
 
 static ivm_status options_check(const ivm_durable_options *options, const ivm_recovery *recovery, ivm_error *error)
 {
-    if (options->version > IVM_DURABLE_OPTIONS_VERSION || (unsigned)options->sync > IVM_SYNC_ASKED ||
-        options->checkpoint.version > IVM_CHECKPOINT_OPTIONS_VERSION || (unsigned)options->checkpoint.compression > IVM_COMPRESSION_ZSTD) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_durable_open: options of version %u are wanted", IVM_DURABLE_OPTIONS_VERSION);
+    const ivm_checkpoint_options *checkpoint = &options->checkpoint;
+    if (options->version > IVM_DURABLE_OPTIONS_VERSION) {
+        return ivm__fail_version(error, "ivm_durable_open", "options", options->version, IVM_DURABLE_OPTIONS_VERSION);
+    }
+    if ((unsigned)options->sync > IVM_SYNC_ASKED) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_durable_open: %d is no sync", (int)options->sync);
+    }
+    if (checkpoint->version > IVM_CHECKPOINT_OPTIONS_VERSION) {
+        return ivm__fail_version(error, "ivm_durable_open", "checkpoint", checkpoint->version, IVM_CHECKPOINT_OPTIONS_VERSION);
+    }
+    if ((unsigned)checkpoint->compression > IVM_COMPRESSION_ZSTD) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_durable_open: %d is no compression", (int)checkpoint->compression);
     }
     if (recovery && recovery->version > IVM_RECOVERY_VERSION) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_durable_open: a recovery of version %u is wanted", IVM_RECOVERY_VERSION);
+        return ivm__fail_version(error, "ivm_durable_open", "recovery", recovery->version, IVM_RECOVERY_VERSION);
     }
     return IVM_OK;
 }
@@ -116,7 +128,7 @@ ivm_status ivm__durable_open(const char *directory, const ivm_durable_options *o
     options = options ? options : &defaults;
     ivm_engine *made;
     if (!directory || !engine) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_durable_open: a directory and an engine are wanted");
+        return ivm__fail_null(error, "ivm_durable_open", directory ? "engine" : "directory");
     }
     IVM_TRY(options_check(options, recovery, error));
     ivm__log_options how = { .files = files, .segment_bytes = options->segment_bytes, .read_only = options->read_only };
@@ -161,8 +173,11 @@ ivm_status ivm_durable_state(ivm_engine *engine, ivm_durable_status *status, ivm
 {
     ivm__durable *it = NULL;
     IVM_TRY(ivm__durable_of(engine, "ivm_durable_state", &it, error));
-    if (!status || status->version > IVM_DURABLE_STATUS_VERSION) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_durable_state: a status of version %u is wanted", IVM_DURABLE_STATUS_VERSION);
+    if (!status) {
+        return ivm__fail_null(error, "ivm_durable_state", "status");
+    }
+    if (status->version > IVM_DURABLE_STATUS_VERSION) {
+        return ivm__fail_version(error, "ivm_durable_state", "status", status->version, IVM_DURABLE_STATUS_VERSION);
     }
     ivm__log_state state = ivm__log_state_of(it->log);
     *status = (ivm_durable_status){ .version = status->version,

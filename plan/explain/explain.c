@@ -414,14 +414,17 @@ static ivm_status tell(ivm_view *view, const ivm_explain_options *options, ivm_e
 static ivm_status check_arguments(const ivm_view *view, const ivm_explain_options *stated, ivm_explain_format format, char **text,
                                   ivm_error *error)
 {
-    if (!view || !text || format > IVM_EXPLAIN_DOT) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_explain: view, format and text are wanted");
+    if (!view || !text) {
+        return ivm__fail_null(error, "ivm_explain", view ? "text" : "view");
+    }
+    if ((unsigned)format > IVM_EXPLAIN_DOT) {
+        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_explain: %d is no format", (int)format);
     }
     if (stated && stated->version > IVM_EXPLAIN_OPTIONS_VERSION) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_explain: options of version %u are wanted", IVM_EXPLAIN_OPTIONS_VERSION);
+        return ivm__fail_version(error, "ivm_explain", "options", stated->version, IVM_EXPLAIN_OPTIONS_VERSION);
     }
     if (stated && ((stated->shapes_count && !stated->shapes) || (stated->facts_count && !stated->facts))) {
-        return ivm__fail(error, IVM_INVALID_ARGUMENT, "ivm_explain: as many shapes and facts as counted are wanted");
+        return ivm__fail_null(error, "ivm_explain", stated->shapes_count && !stated->shapes ? "shapes" : "facts");
     }
     return IVM_OK;
 }

@@ -59,7 +59,8 @@ typedef struct ivm__told_unused {
 typedef struct ivm__unused_walk {
     size_t fact;
     uint32_t pair;
-    uint64_t children, parents; /* the leaves that the fact leads from and to */
+    uint64_t children, parents;       /* the leaves that the fact leads from and to */
+    uint64_t read_child, read_parent; /* those that read its tables, whatever they make of their rows */
 } ivm__unused_walk;
 
 /* An index that terms of some drivers read, or would. */

@@ -1,33 +1,50 @@
 /* Explain's facts that prune nothing: for each declared or stated foreign key and each two leaves that read its tables, why it was not used from the one
  * to the other. The reason is the planner's own: what of the fact's columns the join graph does not equate (facts.c), what the step judged (the edge's
  * unused_told), that it had no edge of it, that a cycle keeps the parent outside the skip mask. A fact that the join equates is not told again of the other leaves
- * of its two tables. Cost: leaves squared a fact, when asked. */
+ * of its two tables. Cost, when asked: leaves squared a fact, and where a leaf is no scan of a table the engine's views. */
 #include "explain.h"
 
 /* ---- What a leaf reads ------------------------------------------------------------------------------------------------------------------- */
 
-static bool view_reads(const ivm_view *view, const ivm_table *table)
+/* Marks the views that read the table, by themselves or through others: those that a view reads were made before it. */
+static void views_mark(const ivm_table *table)
 {
-    for (uint32_t i = 0; i < view->tables_count; i++) {
-        if (view->tables[i] == table) {
-            return true;
+    for (ivm_view *view = table->engine->views; view; view = view->next) {
+        view->marked = false;
+        for (uint32_t i = 0; i < view->tables_count; i++) {
+            view->marked |= view->tables[i] == table;
+        }
+        for (uint32_t i = 0; i < view->views_count; i++) {
+            view->marked |= view->views[i]->marked;
         }
     }
-    for (uint32_t i = 0; i < view->views_count; i++) {
-        if (view_reads(view->views[i], table)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static bool node_reads(const ivm__node *node, const ivm_table *table)
 {
-    bool reads = node->table == table || (node->view && view_reads(node->view, table));
+    bool reads = node->table == table || (node->view && node->view->marked);
     for (uint32_t i = 0; i < node->inputs_count && !reads; i++) {
         reads = node_reads(node->inputs[i], table);
     }
     return reads;
+}
+
+/* The leaves that read the table, whatever they make of its rows. */
+static uint64_t leaves_read(const ivm__graph *graph, const ivm_table *table)
+{
+    uint64_t read = 0, derived = 0;
+    for (uint32_t i = 0; i < graph->leaves_count; i++) {
+        read |= (uint64_t)(graph->leaves[i].table == table) << i;
+        derived |= (uint64_t)!graph->leaves[i].table << i;
+    }
+    if (derived) {
+        views_mark(table);
+    }
+    for (; derived; derived &= derived - 1) {
+        uint32_t leaf = (uint32_t)__builtin_ctzll(derived);
+        read |= (uint64_t)node_reads(graph->leaves[leaf].node, table) << leaf;
+    }
+    return read;
 }
 
 /* ---- Why ----------------------------------------------------------------------------------------------------------------------------------- */
@@ -62,14 +79,12 @@ static ivm__unused_why why_not_used(const ivm__told_join *join, const ivm_fact *
     return join->entries >> parent & 1 ? IVM__UNUSED_CYCLE : IVM__UNUSED_NOT;
 }
 
-static ivm__unused_why why(const ivm__told_join *join, const ivm_fact *fact, uint32_t child, uint32_t parent, uint32_t *column)
+static ivm__unused_why why(const ivm__told_join *join, const ivm__unused_walk *walk, const ivm_fact *fact, uint32_t child, uint32_t parent,
+                           uint32_t *column)
 {
-    const ivm__graph_leaf *leaves = join->graph->leaves;
     switch (ivm__fact_miss(join->graph, fact, child, parent, column)) {
     case IVM__FACT_ELSEWHERE:
-        return child != parent && node_reads(leaves[child].node, fact->child) && node_reads(leaves[parent].node, fact->parent)
-                   ? IVM__UNUSED_DERIVED
-                   : IVM__UNUSED_NOT;
+        return child != parent && (walk->read_child >> child & walk->read_parent >> parent & 1) ? IVM__UNUSED_DERIVED : IVM__UNUSED_NOT;
     case IVM__FACT_CONCEALED:
         return IVM__UNUSED_CONCEALED;
     case IVM__FACT_APART:
@@ -81,19 +96,21 @@ static ivm__unused_why why(const ivm__told_join *join, const ivm_fact *fact, uin
 
 /* ---- One by one ------------------------------------------------------------------------------------------------------------------------------ */
 
-/* The leaves that the fact leads from, and those that it leads to. */
-static void find_led(const ivm__told_join *join, const ivm_fact *fact, uint64_t *children, uint64_t *parents)
+/* What the walk knows of the leaves by a fact. */
+static void find_led(const ivm__told_join *join, const ivm_fact *fact, ivm__unused_walk *walk)
 {
-    *children = *parents = 0;
+    walk->read_child = leaves_read(join->graph, fact->child);
+    walk->read_parent = leaves_read(join->graph, fact->parent);
+    walk->children = walk->parents = 0;
     for (uint32_t child = 0; child < join->graph->leaves_count; child++) {
         for (uint32_t parent = 0; parent < join->graph->leaves_count; parent++) {
             uint64_t leads = ivm__fact_leads(join->graph, fact, child, parent);
-            *children |= leads << child;
-            *parents |= leads << parent;
+            walk->children |= leads << child;
+            walk->parents |= leads << parent;
         }
     }
     if (fact->child == fact->parent) {
-        *children = *parents = *children | *parents;
+        walk->children = walk->parents = walk->children | walk->parents;
     }
 }
 
@@ -108,7 +125,7 @@ static bool find_next(const ivm__told_join *join, ivm__unused_walk *walk, ivm__t
         walk->pair++;
         bool leads = ivm__fact_leads(join->graph, told->fact, told->child, told->parent);
         bool told_of = (walk->children >> told->child | walk->parents >> told->parent) & 1;
-        told->why = leads || !told_of ? why(join, told->fact, told->child, told->parent, &told->column) : IVM__UNUSED_NOT;
+        told->why = leads || !told_of ? why(join, walk, told->fact, told->child, told->parent, &told->column) : IVM__UNUSED_NOT;
         if (told->why != IVM__UNUSED_NOT) {
             return true;
         }
@@ -120,7 +137,7 @@ bool ivm__told_unused_next(const ivm__told_join *join, ivm__unused_walk *walk, i
 {
     for (; walk->fact < join->facts_count; walk->fact++, walk->pair = 0) {
         if (walk->pair == 0) {
-            find_led(join, join->facts[walk->fact], &walk->children, &walk->parents);
+            find_led(join, join->facts[walk->fact], walk);
         }
         if (find_next(join, walk, told)) {
             return true;

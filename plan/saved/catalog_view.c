@@ -44,15 +44,6 @@ static void hops_code(ivm__code *code, const ivm__hops *hops)
     }
 }
 
-static uint32_t hops_count(const ivm_view *view)
-{
-    uint32_t count = 0;
-    for (const ivm__hops *hops = view->hops; hops; hops = hops->next) {
-        count++;
-    }
-    return count;
-}
-
 void ivm__view_code(ivm__code *code, const ivm_view *view)
 {
     ivm__code_text(code, view->name);
@@ -60,7 +51,7 @@ void ivm__view_code(ivm__code *code, const ivm_view *view)
     ivm__code_bytes(code, view->plan, view->plan_size);
     ivm__code_number(code, scans_count(view->planned->node), 4);
     scans_code(code, view->planned->node);
-    ivm__code_number(code, hops_count(view), 4);
+    ivm__code_number(code, ivm__hops_count(view), 4);
     hops_code(code, view->hops);
 }
 

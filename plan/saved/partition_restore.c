@@ -8,7 +8,6 @@
 
 #include "catalog_view.h"
 #include "load_partition.h"
-#include "loader.h"
 #include "saver_stream.h"
 #include "section.h"
 

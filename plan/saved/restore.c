@@ -9,7 +9,6 @@
 #include "ivm/checkpoint.h"
 #include "loader.h"
 #include "restore_swap.h"
-#include "save_table.h"
 #include "section.h"
 
 typedef struct restoring {

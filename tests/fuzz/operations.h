@@ -101,7 +101,6 @@ void operations_fact_remove(operations *it);
 void operations_view_create(operations *it);
 void operations_view_drop(operations *it);
 naive_plan *operations_plan(operations *it, unsigned depth);
-naive_expr *operations_condition(operations *it, const naive_plan *input, unsigned depth);
 void operations_push(operations *it);
 void operations_refresh(operations *it);
 void operations_view_changed(void *context, ivm_view *view, ivm_snapshot *changes);
@@ -116,7 +115,6 @@ void operations_saved_free(operations *it);
 
 /* Everything that can be read (operations_check.c). `changes`: what the last step changed, too. */
 void operations_check(operations *it, bool changes);
-void operations_snapshot_take(operations *it, ivm_snapshot *snapshot, naive_relation *rows);
 void operations_hold(operations *it);
 void operations_find(operations *it);
 void operations_audit(operations *it);

@@ -1,9 +1,6 @@
 /* Tables, facts, columns: made, changed and dropped in both. */
 #include "operations.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define COLUMNS_MAX 7u
 
 ivm_table *operations_table(operations *it, const char *name)

@@ -41,7 +41,7 @@ static ivm_type *types_of(operations *it, const ivm_snapshot *snapshot)
     return types;
 }
 
-void operations_snapshot_take(operations *it, ivm_snapshot *snapshot, naive_relation *rows)
+static void operations_snapshot_take(operations *it, ivm_snapshot *snapshot, naive_relation *rows)
 {
     const ivm_type *types = types_of(it, snapshot);
     naive_relation_init(rows, ivm_snapshot_columns_count(snapshot));

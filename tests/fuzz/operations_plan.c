@@ -175,7 +175,7 @@ static naive_expr *expr_draw(operations *it, const naive_plan *input, wanted kin
     }
 }
 
-naive_expr *operations_condition(operations *it, const naive_plan *input, unsigned depth)
+static naive_expr *operations_condition(operations *it, const naive_plan *input, unsigned depth)
 {
     return bool_draw(it, input, depth);
 }

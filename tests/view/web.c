@@ -194,7 +194,7 @@ static ivm_expr *column_of(uint32_t leaf, uint32_t column)
     return ivm_column(name);
 }
 
-ivm_plan *web_plan(const web *it, const web_view *view)
+static ivm_plan *web_plan(const web *it, const web_view *view)
 {
     ivm_plan *inputs[WEB_LEAVES_MAX];
     char on[256] = "";

@@ -78,7 +78,6 @@ uint32_t web_below(web *it, uint32_t below);
 /* Draws a view and makes it. */
 void web_view_make(web *it, web_view *view);
 void web_view_drop(web *it, web_view *view);
-ivm_plan *web_plan(const web *it, const web_view *view);
 
 /* Draws the rows to come, which keep what is promised, and pushes the difference; now and then one allocation fails, and it is pushed again. */
 void web_push(web *it);

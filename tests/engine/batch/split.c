@@ -7,7 +7,6 @@
 #include "allocator.h"
 #include "index.h"
 #include "onlooker.h"
-#include "pending.h"
 #include "random.h"
 
 #define ARENA_BLOCK ((size_t)64 << 10) /* an arena's first */

@@ -277,15 +277,6 @@ void disk_reboot(disk_model *disk)
     disk_restart(disk);
 }
 
-bool disk_is_unsettled(const disk_model *disk)
-{
-    bool unsettled = disk->name_changes_count || disk->made != disk->made_kept;
-    for (uint32_t i = 0; i < disk->count; i++) {
-        unsettled = unsettled || disk->list[i]->changes_count;
-    }
-    return unsettled;
-}
-
 /* ---- Made and freed ----------------------------------------------------------------------------------------------------------------- */
 
 disk_model *disk_create(uint64_t seed)
@@ -358,11 +349,6 @@ uint32_t disk_handles(const disk_model *disk)
         count += disk->handles[i].file != HANDLE_FREE;
     }
     return count;
-}
-
-bool disk_is_dead(const disk_model *disk)
-{
-    return disk->dead;
 }
 
 static int text_compare(const void *a, const void *b)

@@ -33,15 +33,12 @@ bool disk_disarm(disk_model *disk);
 uint64_t disk_calls(const disk_model *disk);   /* ever */
 uint64_t disk_changes(const disk_model *disk); /* of them such as change, or sync, anything */
 uint32_t disk_handles(const disk_model *disk); /* that are open */
-bool disk_is_dead(const disk_model *disk);     /* every call fails */
 
 /* The process ends: every call fails from now on; then, restarted, handles and locks are gone, and no change is lost. */
 void disk_die(disk_model *disk);
 void disk_restart(disk_model *disk);
 /* The power goes, if it has not yet, and comes again. */
 void disk_reboot(disk_model *disk);
-/* Whether something is not on the disk. */
-bool disk_is_unsettled(const disk_model *disk);
 
 /* ---- By the test's own hand: what it does is on the disk at once -------------------------------------------------------------------- */
 

@@ -70,7 +70,7 @@ uint32_t log_case_record_size(uint64_t id)
     return (uint32_t)(drawn % 10 < 8 ? (drawn >> 8) % 100 : (drawn >> 8) % 2500);
 }
 
-uint8_t log_case_kind(uint64_t id)
+static uint8_t log_case_kind(uint64_t id)
 {
     return (uint8_t)(1 + mix(id) % 255);
 }

@@ -32,7 +32,6 @@ void log_case_deinit(log_case *self);
 void log_case_copy(log_case *self, const log_case *from, uint64_t seed);
 uint64_t log_case_draw(log_case *self, uint64_t below);
 uint32_t log_case_record_size(uint64_t id);
-uint8_t log_case_kind(uint64_t id);
 
 /* Opens and reads all, judged by what is known. */
 ivm_status log_case_open(log_case *self);

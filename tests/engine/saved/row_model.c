@@ -64,7 +64,7 @@ static ivm__wide decimal_cell(ivm_type type, uint64_t mixed, uint64_t number)
     return number % 2 ? -cell : cell;
 }
 
-ivm__wide row_model_cell(row_model *with, ivm_type type)
+static ivm__wide row_model_cell(row_model *with, ivm_type type)
 {
     uint64_t number = row_model_random(with) % with->domain, mixed = (number + 1) * 0x9e3779b97f4a7c15ull;
     switch (IVM_TYPE_KIND(type)) {

@@ -31,7 +31,6 @@ typedef struct row_model {
 uint64_t row_model_random(row_model *with);
 void row_model_open(row_model *with, uint64_t seed, const ivm_type *types, uint32_t columns_count);
 void row_model_close(row_model *with); /* nothing lives then */
-ivm__wide row_model_cell(row_model *with, ivm_type type);
 /* So many random rows behind those there are, weights 1, or of all kinds above 0, or of both signs. */
 void row_model_fill(row_model *with, uint32_t rows_count, ivm__weights_kind weights);
 /* By the order's columns (NULL: all), nulls last. */

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "aggregate_case.h"
-#include "aggregate_state.h"
 #include "holdings.h"
 
 /* One of twelve forms: groups, having, weights below 0. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "source.h"
 
 static fixture tested;
 static ivm_table *sale, *product, *feed;

@@ -5,7 +5,6 @@
 
 #include "fixture.h"
 #include "random.h"
-#include "source.h"
 
 static fixture tested;
 static ivm_table *sale, *product, *day;

@@ -3,7 +3,6 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdio.h>
 
 #define BILLIONS 4000000000
 #define MOST INT64_MAX

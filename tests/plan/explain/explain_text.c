@@ -254,6 +254,27 @@ Test(plan_explain_text, a_fact_is_not_told_unused_where_it_leads_between_other_l
     unused(view, NULL, NULL, NULL);
 }
 
+/* Of two views that read the two before them, level upon level, each is looked at once. */
+Test(plan_explain_text, a_ladder_of_views_is_climbed_once)
+{
+    char left[8] = "day", right[8] = "day", name[8];
+    for (int level = 0; level < 60; level++) {
+        for (int side = 0; side < 2; side++) {
+            ivm_plan *inputs[] = { scan_of(left, "l"), scan_of(right, "r") };
+            snprintf(name, sizeof name, "%c%d", "ab"[side], level);
+            fixture_make(&shop, name, ivm_plan_set(IVM_UNION, inputs, 2));
+        }
+        snprintf(left, sizeof left, "a%d", level);
+        snprintf(right, sizeof right, "b%d", level);
+    }
+    ivm_view *view = joined("top", scan_of(left, "l"), scan_of(right, "r"), "l.id = r.id");
+    push(day, IVM_INSERT, "1,1");
+    unused(view, NULL, NULL, NULL);
+    declare(day, "week", day);
+    push(day, IVM_INSERT, "2,1");
+    unused(view, NULL, "derived_leaf", " is no plain scan, filter or projection of day\n");
+}
+
 /* ---- DOT ----------------------------------------------------------------------------------------------------------------------------------------- */
 
 Test(plan_explain_text, dot_is_a_graph)

@@ -240,7 +240,7 @@ void case_refresh(fixture *it, const char *name)
 }
 
 /* Rows of kept are pending, those of one view among those of another; keys of past wait, and are held. */
-void case_fill_more(fixture *it)
+static void case_fill_more(fixture *it)
 {
     case_push(it, "h", IVM_INSERT, "1,one 2,two 3,null");
     case_push(it, "kept", IVM_INSERT, "1,2,0.5 1,2,0.5 2,null,null");

@@ -41,7 +41,6 @@ void case_fill(fixture *it);
 /* The program, filled, and what it is saved as; the second closes it. */
 void case_filled_open(fixture *it, tape *saved);
 tape case_filled(void);
-void case_fill_more(fixture *it); /* a part of it */
 void case_go_on(fixture *it);
 /* By name; they must go through. */
 void case_push(fixture *it, const char *table, ivm_change change, const char *rows);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "engine/onlooker.h"
-#include "track.h"
 
 #define TABLES 3u
 #define LEAVES_MAX 4u
