@@ -257,7 +257,7 @@ Test(plan_explain_text, a_fact_is_not_told_unused_where_it_leads_between_other_l
 /* Of two views that read the two before them, level upon level, each is looked at once. */
 Test(plan_explain_text, a_ladder_of_views_is_climbed_once)
 {
-    char left[8] = "day", right[8] = "day", name[8];
+    char left[16] = "day", right[16] = "day", name[16];
     for (int level = 0; level < 60; level++) {
         for (int side = 0; side < 2; side++) {
             ivm_plan *inputs[] = { scan_of(left, "l"), scan_of(right, "r") };
