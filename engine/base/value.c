@@ -70,7 +70,8 @@ static ivm_value string_read(const ivm_column_data *column, size_t at)
 {
     int32_t bounds[2];
     memcpy(bounds, (const uint8_t *)column->offsets + at * sizeof bounds[0], sizeof bounds);
-    return ivm_string_sized((const char *)column->values + bounds[0], (size_t)(bounds[1] - bounds[0]));
+    const char *bytes = column->values; /* NULL where all strings are empty */
+    return ivm_string_sized(bytes ? bytes + bounds[0] : bytes, (size_t)(bounds[1] - bounds[0]));
 }
 
 ivm_value ivm_rows_value(const ivm_rows *rows, ivm_type type, size_t row, size_t column)
