@@ -120,8 +120,10 @@ static ivm_status drop_check(const ivm_table *table, uint32_t column, ivm_error 
     if (table->partitioned && table->partition == column) {
         return ivm__fail(error, IVM_IN_USE, "table %s: column %s is the partition of its rows", table->name, name);
     }
-    for (const ivm_fact *fact = table->engine->facts; fact; fact = fact->next) {
-        assert(fact->parent != table || !ivm__columns_include(fact->parent_columns, fact->columns_count, column));
+    for (const ivm_fact *fact = table->facts_to; fact; fact = fact->next_of_parent) {
+        assert(!ivm__columns_include(fact->parent_columns, fact->columns_count, column));
+    }
+    for (const ivm_fact *fact = table->facts; fact; fact = fact->next_of_child) {
         if (ivm__fact_names(fact, table, column) && fact->pins) {
             return ivm__fail(error, IVM_IN_USE, "table %s: a foreign key names column %s, and view %s rests on it", table->name, name,
                              ivm__hops_view(fact)->name);
@@ -135,8 +137,8 @@ static ivm_status drop_check(const ivm_table *table, uint32_t column, ivm_error 
 
 static void facts_drop(const ivm_table *table, uint32_t dropped)
 {
-    for (ivm_fact *fact = table->engine->facts, *next; fact; fact = next) {
-        next = fact->next;
+    for (ivm_fact *fact = table->facts, *next; fact; fact = next) {
+        next = fact->next_of_child;
         if (ivm__fact_names(fact, table, dropped)) {
             ivm__fact_drop(fact);
         }

@@ -141,9 +141,9 @@ static void column_close(uint32_t *columns, uint32_t count, uint32_t dropped)
 /* The next fact after `after` (NULL: the first) that counts rows of the table and stays. */
 static ivm_fact *counting_next(const ivm_table *table, uint32_t dropped, const ivm_fact *after)
 {
-    ivm_fact *fact = after ? after->next : table->engine->facts;
-    while (fact && !(fact->child == table && fact->track && !ivm__fact_names(fact, table, dropped))) {
-        fact = fact->next;
+    ivm_fact *fact = after ? after->next_of_child : table->facts;
+    while (fact && !(fact->track && !ivm__fact_names(fact, table, dropped))) {
+        fact = fact->next_of_child;
     }
     return fact;
 }
@@ -268,13 +268,11 @@ static void numbers_close(ivm_table *table, uint32_t dropped)
     }
     column_close(table->key, table->key_count, dropped);
     column_close(&table->partition, table->partitioned, dropped);
-    for (ivm_fact *fact = table->engine->facts; fact; fact = fact->next) {
-        if (fact->child == table) {
-            column_close(fact->child_columns, fact->columns_count, dropped);
-        }
-        if (fact->parent == table) {
-            column_close(fact->parent_columns, fact->columns_count, dropped);
-        }
+    for (ivm_fact *fact = table->facts; fact; fact = fact->next_of_child) {
+        column_close(fact->child_columns, fact->columns_count, dropped);
+    }
+    for (ivm_fact *fact = table->facts_to; fact; fact = fact->next_of_parent) {
+        column_close(fact->parent_columns, fact->columns_count, dropped);
     }
     used_close(table, dropped);
 }

@@ -159,8 +159,8 @@ static ivm_status table_fail(ivm__step *step, const ivm_table *table, const char
 static bool has_keys(const ivm_table *table)
 {
     bool some = false;
-    for (const ivm_fact *fact = table->engine->facts; fact; fact = fact->next) {
-        const ivm__track *track = fact->child == table ? fact->track : NULL;
+    for (const ivm_fact *fact = table->facts; fact; fact = fact->next_of_child) {
+        const ivm__track *track = fact->track;
         some |= track && (track->waiting.store.rows_live || track->held.store.rows_live);
     }
     return some;
